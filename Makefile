@@ -1,0 +1,39 @@
+# Two commands for everyone: `make demo` and `make test`. Each does all its set-up.
+PYTHON ?= python3
+BIN := .venv/bin
+DEMO := essai-10
+
+.PHONY: setup demo test test-slow lint format bench clean
+
+setup: .venv/.ready
+
+.venv/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "contactdynamics needs Python 3.11 or newer; say which one: make PYTHON=python3.12 setup" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+demo: setup
+	$(BIN)/cdyn run $(DEMO) --quick --out results/demo
+	@echo "The picture is results/demo/figure.png"
+
+test: setup
+	$(BIN)/python -m pytest
+
+test-slow: setup
+	$(BIN)/python -m pytest -m slow
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	$(BIN)/cdyn bench system
+
+clean:
+	rm -rf .venv build results src/*.egg-info

@@ -1,0 +1,33 @@
+"""Moreau's Contact Dynamics: unilateral contact, Coulomb friction and impacts, treated exactly.
+
+Names are loaded when first used, so that ``import contactdynamics`` is immediate.
+"""
+
+from importlib import import_module
+
+from ._version import __version__
+
+_NAMES = {
+    "Constraint": "system",
+    "ContactProblem": "state",
+    "InputError": "errors",
+    "Law": "laws",
+    "Motion": "motion",
+    "System": "system",
+    "integrate": "motion",
+    "schemes": "schemes",
+    "solve": "solvers",
+}
+
+__all__ = ["__version__", *_NAMES]
+
+
+def __getattr__(name):
+    if name not in _NAMES:
+        raise AttributeError(f"module 'contactdynamics' has no attribute {name!r}; it has {', '.join(_NAMES)}")
+    module = import_module(f".{_NAMES[name]}", __name__)
+    return module if name == _NAMES[name] else getattr(module, name)
+
+
+def __dir__():
+    return __all__

@@ -1,0 +1,75 @@
+"""The one place where Numba is configured: the decorator ``@kernel`` and the cache of machine code.
+
+Numba's cache looks only at the file of the cached function: when a kernel calls another one of another file, and that
+one changes, stale machine code goes on running. The cache directory is therefore named after the content of *all*
+source files of the package. No ``fastmath``: NaN stays visible and runs repeat to the bit. ``error_model="numpy"``:
+a division by zero gives inf or nan, as in NumPy, instead of a test on every division.
+"""
+
+import hashlib
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import numba
+
+KEPT_CACHES = 3  # older versions' machine code to keep beside the current one
+
+
+def _cache_root() -> Path:
+    """Where machine code is kept: ``$CONTACTDYNAMICS_CACHE``, or the user's cache directory."""
+    if "CONTACTDYNAMICS_CACHE" in os.environ:
+        return Path(os.environ["CONTACTDYNAMICS_CACHE"])
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home()))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return base / "contactdynamics"
+
+
+def _fingerprint() -> str:
+    """A hash of all source files of the package, 16 hexadecimal digits."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(package.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _prepare_cache() -> str | None:
+    """The cache directory of this version, created; ``None`` where nothing can be written (then nothing is cached)."""
+    root = _cache_root()
+    directory = root / _fingerprint()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        os.utime(directory)
+        by_age = sorted((d for d in root.iterdir() if d.is_dir()), key=lambda d: d.stat().st_mtime, reverse=True)
+    except OSError:
+        return None
+    for old in by_age[KEPT_CACHES:]:
+        shutil.rmtree(old, ignore_errors=True)
+    return str(directory)
+
+
+CACHE = _prepare_cache()
+
+
+def kernel(function=None, /, *, inline=False, parallel=False, nogil=True):
+    """Compile ``function`` with the package's options; arrays in, arrays out, no objects.
+
+    ``inline=True`` is for small helpers called in hot loops; they are inlined by LLVM, not by Numba.
+    """
+    if function is None:
+        return lambda f: kernel(f, inline=inline, parallel=parallel, nogil=nogil)
+    options = {"error_model": "numpy", "nogil": nogil, "parallel": parallel}
+    if inline:
+        options["forceinline"] = True
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = CACHE or before
+    try:
+        return numba.njit(cache=CACHE is not None, **options)(function)
+    finally:
+        numba.config.CACHE_DIR = before

@@ -1,0 +1,123 @@
+"""The command ``cdyn``: errors are one sentence on stderr with exit code 2, no traceback unless ``--debug``."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from ._version import __version__
+from .errors import InputError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="cdyn", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def commands(debug):
+    """Contact Dynamics: run the experiments of the papers and your own."""
+
+
+@commands.command("list")
+def list_experiments():
+    """List the experiments, one line each, with the paper's figure."""
+    from .experiments import runner
+
+    for name in runner.names():
+        experiment = runner.load(name)
+        click.echo(f"{name:<16} {experiment.title} [{experiment.module.FIGURE}]")
+
+
+@commands.command("run")
+@click.argument("name")
+@click.option("--quick", is_flag=True, help="A shorter form of the experiment.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change an option (repeatable).")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results [default: results/NAME].")
+def run_experiment(name, quick, settings, out):
+    """Run an experiment by NAME, or from the path of your own experiment file."""
+    from rich.console import Console
+
+    from .experiments import runner
+
+    pairs = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InputError(f"--set {setting} has no '='; write --set key=value.")
+        pairs[key.strip()] = value.strip()
+    experiment = runner.load(name)
+    parameters = runner.parameters_of(experiment, pairs, quick)
+    out = out or Path("results") / experiment.name
+    with Console(stderr=True).status(f"{experiment.name}: {experiment.title}"):
+        _use_headless_figures()
+        summary, verdict = runner.run(experiment, parameters, out, quick=quick)
+    _print_table(experiment, verdict)
+    click.echo(f"{summary['seconds']:.1f} s; written to {out}/")
+    return 0 if verdict.passed else 1
+
+
+def _use_headless_figures():
+    """Draw into files, never into windows."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+
+
+def _print_table(experiment, verdict):
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{experiment.name}: {experiment.title}", title_justify="left")
+    for heading in ("quantity", "published", "computed", "verdict"):
+        table.add_column(heading)
+    for row in verdict.rows:
+        mark = "[green]agrees[/]" if row.passed else "[red]differs[/]"
+        table.add_row(row.quantity, _short(row.published), _short(row.computed), mark)
+    Console().print(table)
+
+
+def _short(value) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(_short(v) for v in value)
+    return "" if value is None else str(value)
+
+
+@commands.command("bench")
+@click.argument("name", required=False)
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for summary.json and the CSV lines.")
+def bench(name, out):
+    """Measure speed: NAME is one of the benchmarks; without it, list them."""
+    from . import benchmarks
+
+    if name is None:
+        for key, function in benchmarks.BENCHMARKS.items():
+            click.echo(f"{key:<12} {function.__doc__.splitlines()[0]}")
+        return 0
+    return benchmarks.run(name, out or Path("benchmarks"), click.echo)
+
+
+def main(arguments=None):
+    """Entry point: turns every foreseen error into one sentence and an exit code."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    debug = "--debug" in arguments
+    arguments = [a for a in arguments if a != "--debug"]
+    try:
+        code = commands.main(args=arguments, prog_name="cdyn", standalone_mode=False)
+    except click.ClickException as error:
+        code = _fail(error.format_message().rstrip(".") + "; `cdyn --help` shows what is possible.", debug)
+    except (InputError, OSError) as error:
+        code = _fail(str(error), debug)
+    except (KeyboardInterrupt, click.Abort):
+        code = _fail("Interrupted.", False, 130)
+    except Exception as error:
+        code = _fail(
+            f"{type(error).__name__}: {error}; this is a bug of the program or of your file: see --debug.", debug, 3
+        )
+    sys.exit(code or 0)
+
+
+def _fail(sentence: str, debug: bool, code: int = 2) -> int:
+    if debug:
+        raise
+    click.echo(f"cdyn: {sentence}", err=True)
+    return code

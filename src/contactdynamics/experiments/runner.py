@@ -1,0 +1,202 @@
+"""The contract of an experiment file, and the driver that runs one.
+
+An experiment file has a docstring whose first line says what it shows, and
+
+- ``FIGURE``: the figure or plate of the paper it reproduces (a short string);
+- ``PARAMETERS``: dict of options with their defaults (``--set key=value`` changes them);
+- ``QUICK``: dict of the values that make it short (``--quick``);
+- ``build(parameters) -> outcome``: computes; any object;
+- ``check(outcome, parameters) -> Verdict``: compares with what is published or known;
+- ``figure(outcome, parameters) -> Figure``, or a dict of figures whose main one is called "figure".
+
+The same file serves the command line, the tests, the gallery and the benchmarks.
+"""
+
+import contextlib
+import importlib
+import importlib.util
+import json
+import math
+import os
+import shutil
+import tempfile
+import time
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._version import __version__
+from ..errors import InputError
+
+REQUIRED = ("FIGURE", "PARAMETERS", "QUICK", "build", "check", "figure")
+
+
+class Row(NamedTuple):
+    """One line of the table "published / computed / verdict"."""
+
+    quantity: str
+    published: Any
+    computed: Any
+    passed: bool
+
+
+class Verdict(NamedTuple):
+    """What `check` returns: the numbers of ``summary.json`` and the lines of the table."""
+
+    results: dict
+    rows: list[Row]
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.rows) and all(row.passed for row in self.rows)
+
+
+class Experiment(NamedTuple):
+    """A loaded experiment file."""
+
+    name: str
+    module: ModuleType
+
+    @property
+    def title(self) -> str:
+        return (self.module.__doc__ or "").strip().split("\n")[0]
+
+
+def names() -> list[str]:
+    """The experiments of the package, as the user types them."""
+    folder = Path(__file__).parent
+    own = {"__init__", "runner"}
+    return sorted(p.stem.replace("_", "-") for p in folder.glob("*.py") if p.stem not in own and p.stem[0] != "_")
+
+
+def load(name: str) -> Experiment:
+    """Load an experiment of the package by name, or the user's own by the path of its file."""
+    if name.endswith(".py") or os.sep in name:
+        path = Path(name)
+        if not path.is_file():
+            raise InputError(f"There is no experiment file {name}; check the path, or choose a name from `cdyn list`.")
+        spec = importlib.util.spec_from_file_location(f"experiment_{path.stem}", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        name = path.stem
+    elif name in names():
+        module = importlib.import_module(f"contactdynamics.experiments.{name.replace('-', '_')}")
+    else:
+        near = get_close_matches(name, names(), 1)
+        hint = f"did you mean {near[0]}?" if near else "`cdyn list` shows them all."
+        raise InputError(f"There is no experiment {name!r}; {hint}")
+    missing = [part for part in REQUIRED if not hasattr(module, part)]
+    if missing or not (module.__doc__ or "").strip():
+        raise InputError(
+            f"The experiment {name} lacks {', '.join(missing) or 'a docstring'}; an experiment file defines a "
+            f"docstring, {', '.join(REQUIRED)}."
+        )
+    stray = set(module.QUICK) - set(module.PARAMETERS)
+    if stray:
+        raise InputError(f"QUICK of {name} sets {', '.join(sorted(stray))}, unknown to its PARAMETERS; add it there.")
+    return Experiment(name, module)
+
+
+def parameters_of(experiment: Experiment, settings: dict[str, str] | None = None, quick: bool = False) -> dict:
+    """The parameters of a run: defaults, then QUICK, then the user's ``key=value`` settings read by type."""
+    parameters = dict(experiment.module.PARAMETERS)
+    if quick:
+        parameters.update(experiment.module.QUICK)
+    for key, text in (settings or {}).items():
+        if key not in parameters:
+            near = get_close_matches(key, parameters, 1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(parameters) or 'none'}."
+            raise InputError(f"{experiment.name} has no option {key!r}; {hint}")
+        parameters[key] = _parsed(key, text, experiment.module.PARAMETERS[key])
+    return parameters
+
+
+def _parsed(key: str, text: str, default):
+    """Read ``text`` as a value of the type of ``default``."""
+    try:
+        if isinstance(default, bool):
+            return {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}[text.lower()]
+        if isinstance(default, int):
+            return int(text)
+        if isinstance(default, float):
+            value = float(text)
+            if not math.isfinite(value):
+                raise ValueError
+            return value
+        if isinstance(default, str) or default is None:
+            return text
+        value = json.loads(text if text.startswith("[") else f"[{text}]")
+        return type(default)(value)
+    except (ValueError, KeyError, TypeError):
+        kind = {bool: "true or false", int: "a whole number", float: "a number"}.get(type(default), "a list like 1,2,3")
+        raise InputError(f"The option {key}={text} is not {kind}; give for example {key}={default}.") from None
+
+
+def plain(value):
+    """``value`` with arrays, tuples and NumPy scalars turned into what JSON knows; nan becomes null."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+@contextlib.contextmanager
+def written_safely(directory: Path):
+    """A scratch folder whose files are moved into ``directory`` only when the block ends well."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=".cdyn-", dir=directory.parent))
+    try:
+        yield scratch
+        directory.mkdir(exist_ok=True)
+        for path in sorted(scratch.iterdir()):
+            os.replace(path, directory / path.name)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def run(experiment: Experiment, parameters: dict, out: Path, *, quick: bool = False) -> tuple[dict, Verdict]:
+    """Build, check, draw; write ``summary.json`` and the figures into ``out``; return the summary and the verdict."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out} is a file; give a folder.")
+    begin = time.perf_counter()
+    outcome = experiment.module.build(parameters)
+    verdict = experiment.module.check(outcome, parameters)
+    seconds = time.perf_counter() - begin
+    summary = plain(
+        {
+            "experiment": experiment.name,
+            "title": experiment.title,
+            "figure": experiment.module.FIGURE,
+            "version": __version__,
+            "quick": quick,
+            "parameters": parameters,
+            "results": verdict.results,
+            "published": {row.quantity: row.published for row in verdict.rows},
+            "checks": [row._asdict() for row in verdict.rows],
+            "passed": verdict.passed,
+            "seconds": round(seconds, 3),
+        }
+    )
+    with written_safely(out) as scratch:
+        save_figures(experiment.module.figure(outcome, parameters), scratch)
+        (scratch / "summary.json").write_text(json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return summary, verdict
+
+
+def save_figures(figures, folder: Path) -> None:
+    """Write a figure, or a dict of figures, as PNG files."""
+    import matplotlib.pyplot as plt
+
+    for name, figure in (figures if isinstance(figures, dict) else {"figure": figures}).items():
+        figure.savefig(folder / f"{name}.png", dpi=150)
+        plt.close(figure)

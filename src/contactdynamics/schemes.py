@@ -1,0 +1,291 @@
+"""One step of a finite-freedom system: ELAST, INEL and friction of 1986, and the midpoint scheme of 2003/2004.
+
+All schemes have the signature ``scheme(system, state, h, **options) -> Step`` and the same frame: half a step of
+drift to (t_m, q_m), a new velocity u_f from forces and contacts there, half a step of drift with it. This is the
+leapfrog of 1986, eqs. 6.7 and 6.8, with its input procedure (6.13)-(6.15) and its output at mid-intervals (6.16),
+(6.17) built in: q_m is the report's q_{i+1}, u_f its u_{i+1}. Motion in a constant field is exact.
+
+Each scheme returns the contact impulses with the velocity, so that A_m (u_f - u_i) = h F + sum G^T P holds to
+rounding and the energy ledger (2004, eqs. 48-50) closes.
+"""
+
+import numpy as np
+
+from ._jit import kernel
+from .errors import InputError
+from .frames import frame
+from .laws import solve_two
+from .solvers import NO_CONTACT, nlgs, project, report
+from .state import OPEN, SEPARATING, SLIDING, STICKING, State, Step
+from .system import System
+
+
+def elast(system: System, state: State, h: float, *, anticipation: float = 0.0) -> Step:
+    """ELAST (1986, section 7): elastic shocks with the energy of each step balanced, eqs. 7.5 to 7.8.
+
+    u_f = refl_T u_i + h proj_T Q where the free velocity u' enters the obstacle. ``anticipation`` A_V takes the
+    gradient at q_m + A_V h u_i (its best value is 0: trials 3 and 4). Several contacts closing in the same step are
+    taken together: P is bound to the mean velocity (u_i + u_f)/2 by the frictionless law (2004, end of section 8).
+    """
+    middle = _Middle(system, state, h, "elast", anticipated_gradient=anticipation)
+    normals, rates = middle.normals, middle.rates
+    entering = normals @ middle.free + rates < 0
+    impulses = np.zeros(len(normals))
+    if entering.sum() == 1:
+        row, rate = normals[entering][0], rates[entering][0]
+        # lambda of eq. 7.7; it may be slightly negative: the price of an exact balance (see the report).
+        impulses[entering] = -(row @ (state.u + middle.free) + 2 * rate) / (row @ middle.inverse @ row)
+    elif entering.any():
+        impulses[entering] = project(
+            middle.inertia, middle.free, normals[entering], 2 * rates[entering] + normals[entering] @ state.u
+        )
+    return middle.finish(impulses)
+
+
+def reflection(system: System, state: State, h: float) -> Step:
+    """The naive reflection (1986, eq. 7.4): u_f is the mirror image of u'. Kept for comparison: it creates energy."""
+    middle = _Middle(system, state, h, "reflection")
+    impulses = np.zeros(len(middle.normals))
+    for index, (row, rate) in enumerate(zip(middle.normals, middle.rates, strict=True)):
+        entering = row @ middle.free + rate
+        impulses[index] = max(0.0, -2 * entering / (row @ middle.inverse @ row))
+    return middle.finish(impulses)
+
+
+def inel(system: System, state: State, h: float, *, anticipation: float = 0.0) -> Step:
+    """INEL (1986, section 10): u_f = prox(V(q), u'), the standard inelastic shock (8.1) and persistent contact in one.
+
+    The projection on the polyhedral cone in the kinetic metric (10.5) is exact for any number of active constraints.
+    ``anticipation`` A_V evaluates the active set, the gradients and the force at q' = q_m + A_V h u_i (Remark 1);
+    1/2 gives the least violation (trial 5).
+    """
+    middle = _Middle(system, state, h, "inel", anticipated_cone=anticipation)
+    return middle.finish(project(middle.inertia, middle.free, middle.normals, middle.rates))
+
+
+def wall_friction(system: System, state: State, h: float, *, anticipation: float = 0.0) -> Step:
+    """Friction of a particle against a wall in two or three dimensions (1986, section 12, eq. 12.7).
+
+    u' = u_T + u_G; the particle stops on the wall if |u_T| <= gamma |u_G|, otherwise u_f = u_T (1 - gamma |u_G| / |u_T|).
+    """
+    middle = _Middle(system, state, h, "wall_friction", anticipated_cone=anticipation, friction=True)
+    mass = middle.inertia[0, 0]
+    impulses, status = np.zeros((len(middle.normals), system.components)), np.full(len(middle.normals), SEPARATING)
+    axes = np.zeros((len(middle.normals), system.components, len(state.u)))
+    for k, (index, row) in enumerate(zip(middle.active, middle.normals, strict=True)):
+        axes[k] = frame(row)
+        local = axes[k] @ middle.free + middle.boundary(k)
+        if local[0] < 0:
+            gamma, _ = middle.coefficients(index, axes[k] @ state.u + middle.boundary(k))
+            sliding, pressing = np.sqrt(local[1:] @ local[1:]), -local[0]
+            stopped = sliding <= gamma * pressing
+            kept = 0.0 if stopped else 1.0 - gamma * pressing / sliding
+            impulses[k] = mass * (np.append(0.0, kept * local[1:]) - local)
+            status[k] = STICKING if stopped else SLIDING
+    return middle.finish_local(axes, impulses, status)
+
+
+def planar_friction(system: System, state: State, h: float, *, anticipation: float = 0.0) -> Step:
+    """Two-dimensional friction in any number of freedoms (1986, section 13, eq. 13.13): u_f = prox(S, 0).
+
+    S is the segment, or the half-line in a jam, in which the cone u' + C meets the hyperplane T: tangential shocks
+    need no special treatment. Two coefficients for the two senses of sliding.
+    """
+    middle = _Middle(system, state, h, "planar_friction", anticipated_cone=anticipation, friction=True)
+    impulses, status = np.zeros((len(middle.normals), 2)), np.full(len(middle.normals), SEPARATING)
+    axes = np.zeros((len(middle.normals), 2, len(state.u)))
+    for k, index in enumerate(middle.active):
+        axes[k], w = middle.maps[k]
+        delassus = axes[k] @ middle.inverse @ axes[k].T
+        local = axes[k] @ middle.free + w
+        c0, c1 = middle.coefficients(index, axes[k] @ state.u + w)
+        p_n, p_t, status[k] = solve_two(delassus[0, 0], delassus[0, 1], delassus[1, 1], local[0], local[1], c0, c1)
+        impulses[k] = p_n, p_t
+    return middle.finish_local(axes, impulses, status)
+
+
+def midpoint(system: System, state: State, h: float, *, tolerance: float = 1e-12, max_iterations: int = 10_000) -> Step:
+    """The general scheme of 2003/2004 (2004, sections 6.1, 6.2, 7.5): several contacts with friction and restitution.
+
+    The law of each contact links P to the weighted velocity (rho U_n^- + U_n^+, tau U_t^- + U_t^+) (2003, eq. 40);
+    nonlinear Gauss-Seidel starts from the impulses of the last step.
+    """
+    t_m, q_m = state.time + h / 2, system.advance(state.q, state.u, h / 2)
+    gaps = system.gaps(t_m, q_m)
+    inertia, inverse = system.inertias(t_m, q_m)
+    force = system.forces(t_m, q_m, state.u)
+    active = [index for index in range(len(gaps)) if gaps[index] <= 0]
+    m, n, d = len(active), len(state.u), system.components
+    maps, boundary, weights, cones = np.empty((m, d, n)), np.empty((m, d)), np.empty((m, 2)), np.empty((m, 2))
+    for k, index in enumerate(active):
+        maps[k], boundary[k] = system.contact(index, t_m, q_m, n)
+        law = system.constraints[index].law
+        sliding = maps[k, 1:] @ state.u + boundary[k, 1:]
+        cones[k] = law.coefficients(sliding, state.status[index])
+        weights[k] = law.restitution, law.tangential_restitution
+    impulses = state.impulses[active]
+    status, works = np.full(m, SEPARATING), np.empty((m, 3))
+    u_f, energy, iterations, errors = _midpoint_velocity(
+        inertia, inverse, state.u, force, h, maps, boundary, weights, cones, impulses, status, works,
+        tolerance, max_iterations,
+    )  # fmt: skip
+    told = report(errors, iterations, tolerance, gaps[active]) if m else NO_CONTACT
+    return _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works, energy, told)
+
+
+@kernel
+def _midpoint_velocity(
+    inertia, inverse, u, force, h, maps, boundary, weights, cones, impulses, status, works, tolerance, max_iterations
+):
+    """Solve 2003, eqs. 39 and 40, for u_f and P; fills ``works``.
+
+    Returns u_f, (kinetic before, kinetic after, work of forces), sweeps, errors.
+    """
+    m, d, n = maps.shape
+    rows = maps.reshape((m * d, n))
+    relaxed = u + h * (inverse @ force)
+    iterations, errors = 0, (0.0, -1, 0.0, 0.0)
+    u_f = relaxed
+    if m > 0:
+        spread = inverse @ np.ascontiguousarray(rows.T)
+        delassus = rows @ spread
+        velocity = (rows @ relaxed).reshape((m, d)) + boundary
+        before = (rows @ u).reshape((m, d)) + boundary
+        velocity[:, 0] += weights[:, 0] * before[:, 0]
+        for i in range(1, d):
+            velocity[:, i] += weights[:, 1] * before[:, i]
+        iterations, errors = nlgs(delassus, velocity, cones, impulses, status, tolerance, max_iterations)
+        u_f = relaxed + spread @ impulses.reshape(m * d)
+    energy = _energies(inertia, u, u_f, force, h)
+    _contact_works(rows, boundary, u, u_f, impulses, works)
+    return u_f, energy, iterations, errors
+
+
+@kernel
+def _energies(inertia, u, u_f, force, h):
+    """Kinetic energy before and after with the same A_m, and the work h F . (u_i + u_f) / 2 (2004, eq. 48)."""
+    return 0.5 * (u @ (inertia @ u)), 0.5 * (u_f @ (inertia @ u_f)), 0.5 * h * (force @ (u + u_f))
+
+
+@kernel
+def _contact_works(rows, boundary, u, u_f, impulses, works):
+    """Normal and tangential part of (U^- + U^+) . P / 2 (2004, eq. 50), and the work -w . P of driven boundaries."""
+    m, d = impulses.shape
+    mean = 0.5 * (rows @ (u + u_f))
+    for a in range(m):
+        works[a, 0], works[a, 1], works[a, 2] = 0.0, 0.0, 0.0
+        for i in range(d):
+            works[a, min(i, 1)] += (mean[a * d + i] + boundary[a, i]) * impulses[a, i]
+            works[a, 2] -= boundary[a, i] * impulses[a, i]
+
+
+def _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works, energy, told) -> Step:
+    """Drift half a step with u_f (2004, section 3.3) and put the step together; -1 rows are the inactive contacts."""
+    m = len(gaps)
+    if not np.isfinite(u_f).all():
+        raise InputError(
+            f"The velocity became {u_f.tolist()} at t = {state.time + h:.6g}; check that force, gradient and contact "
+            "map return finite numbers there, and shorten the step if the motion blows up."
+        )
+    all_impulses, all_status = np.zeros((m, system.components)), np.full(m, OPEN)
+    contact_work, boundary_work = np.zeros((m, 2)), np.zeros(m)
+    if active:
+        all_impulses[active], all_status[active] = impulses, status
+        contact_work[active], boundary_work[active] = works[:, :2], works[:, 2]
+    new = State(state.time + h, system.advance(q_m, u_f, h / 2), u_f, all_impulses, all_status)
+    return Step(new, gaps, energy[2], contact_work, boundary_work, energy[0], energy[1], told)
+
+
+class _Middle:
+    """What the schemes of 1986 share: the midpoint, the free velocity u' (10.4), the active set J and its gradients."""
+
+    def __init__(self, system, state, h, scheme, *, anticipated_gradient=0.0, anticipated_cone=0.0, friction=False):
+        for constraint in system.constraints:
+            law = constraint.law
+            if law.restitution or law.tangential_restitution or not (friction or law.frictionless):
+                raise InputError(
+                    f"The scheme {scheme} knows no {'restitution' if friction else 'friction or restitution'}; "
+                    "use scheme='midpoint' for this law."
+                )
+        self.system, self.state, self.h = system, state, h
+        self.t_m, self.q_m = state.time + h / 2, system.advance(state.q, state.u, h / 2)
+        # q' of Remark 1, section 10: active set, cone and force; of section 7: the gradient alone.
+        q_cone = system.advance(self.q_m, state.u, anticipated_cone * h) if anticipated_cone else self.q_m
+        q_gradient = system.advance(self.q_m, state.u, anticipated_gradient * h) if anticipated_gradient else q_cone
+        self.gaps = system.gaps(self.t_m, q_cone)
+        self.active = [index for index in range(len(self.gaps)) if self.gaps[index] <= 0]
+        self.inertia, self.inverse = system.inertias(self.t_m, q_cone)
+        self.force = system.forces(self.t_m, q_cone, state.u)
+        self.free = state.u + h * (self.inverse @ self.force)
+        n = len(state.u)
+        self.maps = [system.contact(index, self.t_m, q_gradient, n) for index in self.active]
+        self.normals = np.array([g[0] for g, _ in self.maps]).reshape(-1, n)
+        self.rates = np.array([w[0] for _, w in self.maps])
+
+    def boundary(self, k):
+        return self.maps[k][1]
+
+    def coefficients(self, index, velocity):
+        """Friction coefficients of constraint ``index`` from the velocity and status at the start of the step."""
+        return self.system.constraints[index].law.coefficients(velocity[1:], self.state.status[index])
+
+    def finish(self, impulses):
+        """End a frictionless step with the normal impulses (k,) of the active contacts."""
+        axes = self.normals[:, None, :]
+        status = np.where(impulses == 0, SEPARATING, SLIDING)
+        return self.finish_local(axes, impulses[:, None], status)
+
+    def finish_local(self, axes, impulses, status):
+        """End a step with the impulses (k, d) along the rows ``axes`` (k, d, n) of the active contacts."""
+        k, d, n = axes.shape
+        rows = np.ascontiguousarray(axes).reshape(k * d, n)
+        u_f = self.free + self.inverse @ (rows.T @ impulses.ravel())
+        works = np.zeros((k, 3))
+        boundary = np.array([w[:d] for _, w in self.maps]).reshape(k, d)
+        impulses = np.ascontiguousarray(impulses)
+        _contact_works(rows, boundary, self.state.u, u_f, impulses, works)
+        energy = _energies(self.inertia, self.state.u, u_f, self.force, self.h)
+        told = report((0.0, -1, 0.0, 0.0), 1, 0.0, self.gaps[self.active]) if self.active else NO_CONTACT
+        padded = np.zeros((k, self.system.components))
+        padded[:, :d] = impulses
+        return _assemble(
+            self.system, self.state, self.h, self.q_m, self.gaps, self.active, u_f, padded, status, works, energy, told
+        )
+
+
+def corrected(scheme):
+    """The scheme followed by the correction of violation (1986, eqs. 10.8 and 10.9).
+
+    The midpoint q_m (the report's q_{i+1}) is displaced, after the velocity has been computed, by the shortest vector
+    in the kinetic metric that makes the linearised gaps of the violated constraints vanish.
+    """
+
+    def with_correction(system: System, state: State, h: float, **options) -> Step:
+        step = scheme(system, state, h, **options)
+        t_m, q_m = state.time + h / 2, system.advance(state.q, state.u, h / 2)
+        gaps = system.gaps(t_m, q_m)
+        violated = [index for index in range(len(gaps)) if gaps[index] < 0]
+        if not violated:
+            return step
+        _, inverse = system.inertias(t_m, q_m)
+        rows = np.array([system.normal(index, t_m, q_m, len(state.u)) for index in violated])
+        delassus = rows @ inverse @ rows.T
+        shift = inverse @ (rows.T @ np.linalg.lstsq(delassus, -gaps[violated], rcond=1e-12)[0])
+        new = step.state._replace(q=system.advance(system.advance(q_m, shift, 1.0), step.state.u, h / 2))
+        return step._replace(state=new)
+
+    with_correction.__name__ = f"corrected_{scheme.__name__}"
+    return with_correction
+
+
+SCHEMES = {
+    "midpoint": midpoint,
+    "elast": elast,
+    "reflection": reflection,
+    "inel": inel,
+    "inel_corrected": corrected(inel),
+    "wall_friction": wall_friction,
+    "wall_friction_corrected": corrected(wall_friction),
+    "planar_friction": planar_friction,
+    "planar_friction_corrected": corrected(planar_friction),
+}

@@ -1,0 +1,171 @@
+"""Solvers of the one-step problem: ``solve(problem) -> (P, SolveReport)``, and the exact projection on a cone.
+
+One residual for all solvers: the natural map |P - proj_K(P - rho U^)| of the Signorini-Coulomb problem, with
+rho = 1 / mean diagonal of the contact's own block of W, as an l2 norm relative to the l2 norm of the impulses (of
+rho b where that is larger).
+"""
+
+import numpy as np
+from scipy.optimize import nnls as nonnegative_least_squares
+
+from ._jit import kernel
+from .errors import InputError
+from .laws import dissipation, natural_map, solve_contact
+from .state import SEPARATING, ContactProblem, SolveReport
+
+CHECK_EVERY = 10  # sweeps between two evaluations of the residual once the first ones have not converged
+
+
+@kernel
+def sweep(delassus, velocity, friction, impulses, status):
+    """One Gauss-Seidel sweep over all contacts (2004, eq. 38); updates ``impulses`` (m, d) and ``status`` (m,)."""
+    m, d = impulses.shape
+    b = np.empty(d)
+    for a in range(m):
+        own = delassus[a * d : (a + 1) * d, a * d : (a + 1) * d]
+        for i in range(d):
+            total = velocity[a, i]
+            row = delassus[a * d + i]
+            for other in range(m):
+                if other != a:
+                    for j in range(d):
+                        total += row[other * d + j] * impulses[other, j]
+            b[i] = total
+        status[a] = solve_contact(own, b, friction[a], impulses[a])
+
+
+@kernel
+def measure(delassus, velocity, friction, impulses):
+    """The errors of a solution: residual, worst contact, cone error, complementarity error (all relative)."""
+    m, d = impulses.shape
+    error, scale_p, scale_b, bipotential, work, cone = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    worst, largest = -1, -1.0
+    v, r = np.empty(d), np.empty(d)
+    for a in range(m):
+        diagonal = 0.0
+        for i in range(d):
+            diagonal += delassus[a * d + i, a * d + i]
+        rho = d / diagonal
+        for i in range(d):
+            v[i] = velocity[a, i]
+            for other in range(m):
+                for j in range(d):
+                    v[i] += delassus[a * d + i, other * d + j] * impulses[other, j]
+        natural_map(impulses[a], v, friction[a], rho, r)
+        share, product = 0.0, dissipation(v, friction[a]) * impulses[a, 0]
+        tangential = 0.0
+        for i in range(d):
+            share += r[i] * r[i]
+            product += v[i] * impulses[a, i]
+            scale_p += impulses[a, i] ** 2
+            scale_b += (rho * velocity[a, i]) ** 2
+            work += impulses[a, i] ** 2 / rho
+            tangential += impulses[a, i] ** 2 if i > 0 else 0.0
+        error += share
+        bipotential += abs(product)
+        limit = max(friction[a, 0], friction[a, 1]) * impulses[a, 0]
+        cone = max(cone, np.sqrt(tangential) - limit, -impulses[a, 0])
+        if share > largest:
+            worst, largest = a, share
+    scale = max(scale_p, scale_b)
+    if scale == 0.0:
+        return 0.0, worst, 0.0, 0.0
+    return np.sqrt(error / scale), worst, cone / np.sqrt(scale), bipotential / work if work > 0.0 else 0.0
+
+
+@kernel
+def nlgs(delassus, velocity, friction, impulses, status, tolerance, max_iterations):
+    """Nonlinear Gauss-Seidel from the impulses given (2004, section 6.2); returns sweeps and the four errors."""
+    errors = (0.0, -1, 0.0, 0.0)
+    for iteration in range(1, max_iterations + 1):
+        sweep(delassus, velocity, friction, impulses, status)
+        if iteration <= CHECK_EVERY or iteration % CHECK_EVERY == 0 or iteration == max_iterations:
+            errors = measure(delassus, velocity, friction, impulses)
+            if errors[0] <= tolerance:
+                return iteration, errors
+    return max_iterations, errors
+
+
+def report(errors, iterations, tolerance, gap) -> SolveReport:
+    """Put a solver's figures into the report that a person can read."""
+    residual, worst, cone, complementarity = errors
+    contacts = len(gap)
+    if contacts == 0:
+        return NO_CONTACT
+    converged = residual <= tolerance
+    if converged:
+        message = f"Solved: residual {residual:.1e} after {iterations} sweeps over {contacts} contacts."
+    else:
+        message = (
+            f"Not solved: residual {residual:.1e} after {iterations} sweeps, asked {tolerance:.0e}, "
+            f"worst at contact {worst}; raise max_iterations, shorten the step or accept a larger tolerance."
+        )
+    penetration = max(0.0, -min(gap))
+    return SolveReport(residual, iterations, converged, contacts, worst, penetration, cone, complementarity, message)
+
+
+NO_CONTACT = SolveReport(0.0, 0, True, 0, -1, 0.0, 0.0, 0.0, "No active contact.")
+
+
+def solve(
+    problem: ContactProblem,
+    guess: np.ndarray | None = None,
+    *,
+    tolerance: float = 1e-8,
+    max_iterations: int = 10_000,
+) -> tuple[np.ndarray, SolveReport]:
+    """Solve a one-step contact problem by nonlinear Gauss-Seidel, warm-started from ``guess`` (m, d).
+
+    >>> problem = ContactProblem(np.eye(2), np.array([[-1.0, 0.3]]), np.array([[0.5, 0.5]]), np.zeros(1))
+    >>> impulses, report = solve(problem)
+    >>> impulses.round(6).tolist(), report.converged
+    ([[1.0, -0.3]], True)
+    """
+    velocity = np.ascontiguousarray(problem.velocity, dtype=float)
+    m, d = velocity.shape
+    w = np.ascontiguousarray(problem.delassus, dtype=float)
+    if w.shape != (m * d, m * d):
+        raise InputError(
+            f"The Delassus operator has shape {w.shape}; {m} contacts of {d} components need {(m * d,) * 2}."
+        )
+    friction = np.ascontiguousarray(problem.friction, dtype=float)
+    if friction.shape != (m, 2):
+        raise InputError(f"friction has shape {friction.shape}; give two coefficients per contact, shape {(m, 2)}.")
+    for name, array in (("delassus", w), ("velocity", velocity), ("friction", friction)):
+        if not np.isfinite(array).all():
+            raise InputError(f"The problem's {name} contains nan or infinity; give finite numbers.")
+    impulses = np.zeros((m, d)) if guess is None else np.array(guess, dtype=float).reshape(m, d)
+    status = np.full(m, SEPARATING)
+    if m == 0:
+        return impulses, NO_CONTACT
+    iterations, errors = nlgs(w, velocity, friction, impulses, status, tolerance, max_iterations)
+    return impulses, report(errors, iterations, tolerance, problem.gap)
+
+
+def project(inertia: np.ndarray, u: np.ndarray, normals: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """Impulses l >= 0 (m,) for which u + A^-1 N^T l is the nearest point to u, in the metric A, of {N v + w >= 0}.
+
+    This is prox(V(q), u') of 1986, eq. 10.5 (and 2004, eq. 42 with moving boundaries), exact for any number of
+    constraints, also with linearly dependent gradients (then the impulses are one choice among many, the velocity is
+    unique). Least-distance programming by Lawson and Hanson's nonnegative least squares, a finite algorithm.
+    ``normals`` (m, n), ``rates`` w (m,).
+    """
+    excess = normals @ u + rates
+    if np.all(excess >= 0):
+        return np.zeros(len(excess))
+    # In x = L^T (v - u), A = L L^T: find the shortest x with C x >= d, C = N L^-T, d = -excess.
+    rows = np.linalg.solve(np.linalg.cholesky(inertia), normals.T)  # C^T, (n, m)
+    size = np.sqrt((rows**2).sum(axis=0))
+    depth = -excess / size
+    scale = depth.max()
+    stacked = np.vstack([rows / size, depth / scale])
+    target = np.zeros(len(stacked))
+    target[-1] = 1.0
+    solution, _ = nonnegative_least_squares(stacked, target)
+    slack = 1.0 - stacked[-1] @ solution
+    if slack <= 1e-12:
+        raise InputError(
+            "The active constraints contradict each other: no velocity satisfies them all; check the signs of their "
+            "gaps and the motion of the boundaries."
+        )
+    return solution / slack * scale / size
