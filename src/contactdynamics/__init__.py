@@ -8,13 +8,24 @@ from importlib import import_module
 from ._version import __version__
 
 _NAMES = {
+    "Cluster": "shapes",
     "Constraint": "system",
     "ContactProblem": "state",
+    "Disk": "shapes",
+    "Drive": "loads",
+    "HDF5": "recorders",
+    "HalfPlane": "shapes",
     "InputError": "errors",
     "Law": "laws",
     "Motion": "motion",
+    "Plane": "shapes",
+    "Scene": "scene",
+    "Simulation": "simulation",
+    "Sphere": "shapes",
     "System": "system",
     "integrate": "motion",
+    "loads": "loads",
+    "open": "storage",
     "schemes": "schemes",
     "solve": "solvers",
 }

@@ -28,6 +28,11 @@ from .errors import InputError
 from .state import OPEN, SEPARATING, SLIDING, STICKING
 
 
+def _is_number(value) -> bool:
+    """Whether ``value`` is one finite real number."""
+    return isinstance(value, int | float | np.integer | np.floating) and bool(np.isfinite(value))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Law:
     """The law of one contact.
@@ -44,6 +49,13 @@ class Law:
         ``(along t1, along t2)``: elliptic cone, contacts with 3 components.
     restitution, tangential_restitution
         rho in [0, 1] and tau in [-1, 1] of the weighted velocities (2004, eqs. 43, 44).
+    rolling, spinning
+        Lengths: the contact also bears moments up to ``rolling * P_n`` against rolling and ``spinning * P_n`` against
+        spinning about the normal (rigid-body scenes).
+    cohesion
+        Force with which the contact sticks together: the friction cone starts at P_n = -cohesion h (rigid-body scenes).
+    tension
+        Force up to which the contact resists opening, without any gain of friction (rigid-body scenes).
 
     >>> Law(friction=0.4, static_friction=0.6).coefficients(np.array([0.0]), STICKING)
     (0.6, 0.6)
@@ -55,6 +67,10 @@ class Law:
     anisotropic: tuple[float, float] | None = None
     restitution: float = 0.0
     tangential_restitution: float = 0.0
+    rolling: float = 0.0
+    spinning: float = 0.0
+    cohesion: float = 0.0
+    tension: float = 0.0
 
     def __post_init__(self):
         pairs = [p for p in (self.two_sided, self.anisotropic) if p is not None]
@@ -70,7 +86,7 @@ class Law:
         numbers += [] if callable(self.friction) else [self.friction]
         numbers += [] if self.static_friction is None else [self.static_friction]
         for value in numbers:
-            if not (np.isreal(value) and np.isfinite(value) and value >= 0):
+            if not (_is_number(value) and value >= 0):
                 raise InputError(f"Law got the friction coefficient {value!r}; give a finite number >= 0.")
         if self.static_friction is not None and not callable(self.friction):
             if pairs:
@@ -80,10 +96,18 @@ class Law:
                     f"Law got static_friction={self.static_friction} below friction={self.friction}; "
                     "the static coefficient is the larger one: exchange them."
                 )
-        if not 0 <= self.restitution <= 1:
-            raise InputError(f"Law got restitution={self.restitution}; give a number from 0 to 1.")
-        if not -1 <= self.tangential_restitution <= 1:
-            raise InputError(f"Law got tangential_restitution={self.tangential_restitution}; give a number in [-1, 1].")
+        for name in ("rolling", "spinning", "cohesion", "tension"):
+            value = getattr(self, name)
+            if not (_is_number(value) and value >= 0):
+                raise InputError(f"Law got {name}={value!r}; give a finite number >= 0.")
+        if self.cohesion and self.tension:
+            raise InputError("Law got cohesion and tension; give one of them.")
+        if not (_is_number(self.restitution) and 0 <= self.restitution <= 1):
+            raise InputError(f"Law got restitution={self.restitution!r}; give a number from 0 to 1.")
+        if not (_is_number(self.tangential_restitution) and -1 <= self.tangential_restitution <= 1):
+            raise InputError(
+                f"Law got tangential_restitution={self.tangential_restitution!r}; give a number in [-1, 1]."
+            )
 
     @property
     def frictionless(self) -> bool:
@@ -165,12 +189,13 @@ def _slide(w_nn, b_n, k1, k2, w1, w2, b1, b2):
             d_n = -(k1 * d1 + k2 * d2) / w_nn
             slope = -(p1 * d1 + p2 * d2) / (size * size * size) + d_n / (p_n * p_n)
             new = alpha - (1.0 / size - 1.0 / p_n) / slope
-        if high > 0.0:
+        found = abs(new - alpha) <= 1e-12 * alpha  # Newton is quadratic: the next step is at rounding
+        if high > 0.0 and not found:
             if not low < new < high:
                 new = 0.5 * (low + high)
-        elif not low < new < 1e300:
+                found = new == low or new == high
+        elif not found and not low < new < 1e300:
             new = 4.0 * alpha
-        found = abs(new - alpha) <= 1e-12 * alpha  # Newton is quadratic: the next step is at rounding
         alpha = new
     return p_n, p1, p2
 
@@ -191,8 +216,10 @@ def solve_three(w, b, c0, c1):
     b1 = c0 * b[1] - k1 * b_n / w_nn
     b2 = c1 * b[2] - k2 * b_n / w_nn
     # Principal axes of the 2 x 2 block.
-    angle = 0.5 * np.arctan2(2.0 * r12, r11 - r22)
-    c, s = np.cos(angle), np.sin(angle)
+    c, s = 1.0, 0.0
+    if r12 != 0.0:
+        angle = 0.5 * np.arctan2(2.0 * r12, r11 - r22)
+        c, s = np.cos(angle), np.sin(angle)
     w1 = c * c * r11 + 2.0 * c * s * r12 + s * s * r22
     w2 = s * s * r11 - 2.0 * c * s * r12 + c * c * r22
     e1, e2 = c * b1 + s * b2, -s * b1 + c * b2
@@ -200,7 +227,7 @@ def solve_three(w, b, c0, c1):
     tiny = 1e-14 * (c0 * c0 * w[1, 1] + c1 * c1 * w[2, 2])
     p1 = -e1 / w1 if w1 > tiny else (0.0 if e1 == 0.0 else np.inf)
     p2 = -e2 / w2 if w2 > tiny else (0.0 if e2 == 0.0 else np.inf)
-    status = STICKING
+    status = STICKING if c0 > 0.0 and c1 > 0.0 else SLIDING  # a flat cone lets the contact slide along one axis
     p_n = -(b_n + l1 * p1 + l2 * p2) / w_nn
     if not p1 * p1 + p2 * p2 <= p_n * p_n or p_n < 0.0:
         status = SLIDING
@@ -234,7 +261,7 @@ def dissipation(v, c):
 @kernel
 def _project_wedge(x_n, x_t, c0, c1):
     """Nearest point of {-c1 x_n <= x_t <= c0 x_n}."""
-    if -c1 * x_n <= x_t <= c0 * x_n:
+    if x_n >= 0.0 and -c1 * x_n <= x_t <= c0 * x_n:
         return x_n, x_t
     side = c0 if x_t > 0.0 else -c1
     along = max(0.0, (x_n + side * x_t) / (1.0 + side * side))

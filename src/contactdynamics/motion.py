@@ -101,7 +101,7 @@ def integrate(
     begin, failures = state.time, 0
     for i in range(count):
         done = advance(system, state, step, **options)
-        state = done.state._replace(time=begin + (i + 1) * step)
+        state = State(begin + (i + 1) * step, *done.state[1:])  # no sum of rounded steps
         record.add(i, state, done)
         if not done.report.converged:
             failures += 1

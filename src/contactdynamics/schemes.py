@@ -9,6 +9,8 @@ Each scheme returns the contact impulses with the velocity, so that A_m (u_f - u
 rounding and the energy ledger (2004, eqs. 48-50) closes.
 """
 
+import math
+
 import numpy as np
 
 from ._jit import kernel
@@ -66,7 +68,8 @@ def inel(system: System, state: State, h: float, *, anticipation: float = 0.0) -
 def wall_friction(system: System, state: State, h: float, *, anticipation: float = 0.0) -> Step:
     """Friction of a particle against a wall in two or three dimensions (1986, section 12, eq. 12.7).
 
-    u' = u_T + u_G; the particle stops on the wall if |u_T| <= gamma |u_G|, otherwise u_f = u_T (1 - gamma |u_G| / |u_T|).
+    u' = u_T + u_G; the particle stops on the wall if |u_T| <= gamma |u_G|, otherwise
+    u_f = u_T (1 - gamma |u_G| / |u_T|).
     """
     middle = _Middle(system, state, h, "wall_friction", anticipated_cone=anticipation, friction=True)
     mass = middle.inertia[0, 0]
@@ -124,7 +127,7 @@ def midpoint(system: System, state: State, h: float, *, tolerance: float = 1e-12
         cones[k] = law.coefficients(sliding, state.status[index])
         weights[k] = law.restitution, law.tangential_restitution
     impulses = state.impulses[active]
-    status, works = np.full(m, SEPARATING), np.empty((m, 3))
+    status, works = np.zeros(m, dtype=np.int64), np.empty((m, 3))  # filled by the kernel
     u_f, energy, iterations, errors = _midpoint_velocity(
         inertia, inverse, state.u, force, h, maps, boundary, weights, cones, impulses, status, works,
         tolerance, max_iterations,
@@ -182,18 +185,18 @@ def _contact_works(rows, boundary, u, u_f, impulses, works):
 def _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works, energy, told) -> Step:
     """Drift half a step with u_f (2004, section 3.3) and put the step together; -1 rows are the inactive contacts."""
     m = len(gaps)
-    if not np.isfinite(u_f).all():
+    if not math.isfinite(u_f @ u_f):
         raise InputError(
             f"The velocity became {u_f.tolist()} at t = {state.time + h:.6g}; check that force, gradient and contact "
             "map return finite numbers there, and shorten the step if the motion blows up."
         )
-    all_impulses, all_status = np.zeros((m, system.components)), np.full(m, OPEN)
-    contact_work, boundary_work = np.zeros((m, 2)), np.zeros(m)
-    if active:
-        all_impulses[active], all_status[active] = impulses, status
-        contact_work[active], boundary_work[active] = works[:, :2], works[:, 2]
-    new = State(state.time + h, system.advance(q_m, u_f, h / 2), u_f, all_impulses, all_status)
-    return Step(new, gaps, energy[2], contact_work, boundary_work, energy[0], energy[1], told)
+    if len(active) < m:  # scatter; when all are active their arrays serve as they are
+        partial = impulses, status, works
+        impulses, status, works = np.zeros((m, system.components)), np.full(m, OPEN), np.zeros((m, 3))
+        if active:
+            impulses[active], status[active], works[active] = partial
+    new = State(state.time + h, system.advance(q_m, u_f, h / 2), u_f, impulses, status)
+    return Step(new, gaps, energy[2], works[:, :2], works[:, 2], energy[0], energy[1], told)
 
 
 class _Middle:

@@ -6,7 +6,6 @@ rho b where that is larger).
 """
 
 import numpy as np
-from scipy.optimize import nnls as nonnegative_least_squares
 
 from ._jit import kernel
 from .errors import InputError
@@ -142,30 +141,93 @@ def solve(
     return impulses, report(errors, iterations, tolerance, problem.gap)
 
 
+@kernel
+def _split(basis, count, vector, parts):
+    """The rest of ``vector`` orthogonal to the first ``count`` rows of ``basis``; its ``parts`` along them."""
+    rest = vector.copy()
+    parts[:count] = 0.0
+    for _ in range(2):  # the second pass removes what rounding left
+        for j in range(count):
+            part = np.dot(basis[j], rest)
+            parts[j] += part
+            rest -= part * basis[j]
+    return rest
+
+
+@kernel
+def _least_distance(rows, depth, allowed):
+    """Multipliers l >= 0 (m,) such that x = C^T l is the shortest vector with C x >= depth, and whether there is one.
+
+    The dual active-set method of Goldfarb and Idnani (1983): from x = 0, the most violated constraint p is brought to
+    equality along z, the part of its normal orthogonal to the active normals, while their multipliers move along -r;
+    one that would change sign leaves the active set. Every step increases the distance, so it is finite.
+    ``rows`` C (m, n) of unit length; ``depth`` (m,), the largest about 1; ``allowed`` (m,): violations to ignore.
+    """
+    m, n = rows.shape
+    x, multipliers = np.zeros(n), np.zeros(m)
+    active, count = np.empty(n + 1, dtype=np.int64), 0
+    basis, lower, along, r = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
+    for _ in range(50 * (m + n)):
+        slack = rows @ x - depth + 1e-14 * (1.0 + np.sqrt(np.dot(x, x))) + allowed
+        p = np.argmin(slack)
+        if slack[p] >= 0.0:
+            return multipliers, True
+        lacking = depth[p] - np.dot(rows[p], x)
+        while True:
+            for j in range(count):  # the active normals orthonormalised: normal_j = sum_i lower[j, i] basis_i
+                rest = _split(basis, j, rows[active[j]], lower[j])
+                lower[j, j] = np.sqrt(np.dot(rest, rest))
+                basis[j] = rest / lower[j, j]
+            z = _split(basis, count, rows[p], along)
+            square, length, leaving = np.dot(z, z), np.inf, -1
+            for i in range(count - 1, -1, -1):
+                r[i] = along[i] / lower[i, i]
+                for j in range(i + 1, count):
+                    r[i] -= r[j] * lower[j, i] / lower[i, i]
+                if r[i] > 1e-12 and multipliers[active[i]] < length * r[i]:
+                    length, leaving = multipliers[active[i]] / r[i], i
+            full = lacking / square if square > 1e-22 else np.inf
+            if full == np.inf and leaving < 0:
+                return multipliers, False
+            length = min(length, full)
+            multipliers[p] += length
+            for i in range(count):
+                multipliers[active[i]] = max(0.0, multipliers[active[i]] - length * r[i])
+            if full < np.inf:
+                x += length * z
+                lacking -= length * square
+            if length == full:
+                active[count] = p
+                count += 1
+                break
+            multipliers[active[leaving]] = 0.0
+            count -= 1
+            active[leaving] = active[count]
+    return multipliers, False
+
+
 def project(inertia: np.ndarray, u: np.ndarray, normals: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """Impulses l >= 0 (m,) for which u + A^-1 N^T l is the nearest point to u, in the metric A, of {N v + w >= 0}.
 
     This is prox(V(q), u') of 1986, eq. 10.5 (and 2004, eq. 42 with moving boundaries), exact for any number of
     constraints, also with linearly dependent gradients (then the impulses are one choice among many, the velocity is
-    unique). Least-distance programming by Lawson and Hanson's nonnegative least squares, a finite algorithm.
-    ``normals`` (m, n), ``rates`` w (m,).
+    unique). ``normals`` (m, n), ``rates`` w (m,).
     """
     excess = normals @ u + rates
     if np.all(excess >= 0):
         return np.zeros(len(excess))
     # In x = L^T (v - u), A = L L^T: find the shortest x with C x >= d, C = N L^-T, d = -excess.
-    rows = np.linalg.solve(np.linalg.cholesky(inertia), normals.T)  # C^T, (n, m)
-    size = np.sqrt((rows**2).sum(axis=0))
-    depth = -excess / size
-    scale = depth.max()
-    stacked = np.vstack([rows / size, depth / scale])
-    target = np.zeros(len(stacked))
-    target[-1] = 1.0
-    solution, _ = nonnegative_least_squares(stacked, target)
-    slack = 1.0 - stacked[-1] @ solution
-    if slack <= 1e-12:
+    rows = np.linalg.solve(np.linalg.cholesky(inertia), normals.T).T
+    size = np.sqrt((rows**2).sum(axis=1))
+    scale = (-excess / size).max()
+    # Boundaries that contradict each other by the rounding of their speeds are not an error.
+    speeds = np.abs(normals) @ np.abs(u) + np.abs(rates)
+    multipliers, solved = _least_distance(
+        np.ascontiguousarray(rows / size[:, None]), -excess / size / scale, 1e-14 * speeds / size / scale
+    )
+    if not solved:
         raise InputError(
             "The active constraints contradict each other: no velocity satisfies them all; check the signs of their "
             "gaps and the motion of the boundaries."
         )
-    return solution / slack * scale / size
+    return multipliers * scale / size

@@ -35,6 +35,7 @@ class SolveReport(NamedTuple):
     cone_error: float  # largest distance to the friction cone
     complementarity_error: float  # mean of |b(U, P)|, de Saxce's bipotential
     message: str  # one sentence: what happened and what to do
+    relative_penetration: float = 0.0  # largest overlap over the smaller body's radius (rigid-body scenes)
 
 
 class State(NamedTuple):
@@ -58,3 +59,123 @@ class Step(NamedTuple):
     kinetic_before: float  # u_i . A_m u_i / 2, J
     kinetic_after: float  # u_f . A_m u_f / 2, J
     report: SolveReport
+
+
+# Kinds of bodies.
+FREE, FIXED, DRIVEN = 0, 1, 2
+
+
+class Bodies(NamedTuple):
+    """Rigid bodies as arrays, one row per body; three components also in 2D scenes (z = 0, spin about z)."""
+
+    identity: np.ndarray  # (N,) number given by `Scene.add`, never used again
+    position: np.ndarray  # (N, 3) centre of mass, m
+    orientation: np.ndarray  # (N, 4) unit quaternion, principal axes -> space
+    principal: np.ndarray  # (N, 4) unit quaternion, principal axes -> the axes in which the user stated the shape
+    velocity: np.ndarray  # (N, 3) m/s
+    spin: np.ndarray  # (N, 3) in space, rad/s
+    mass: np.ndarray  # (N,) kg
+    inertia: np.ndarray  # (N, 3) principal moments, kg m^2
+    kind: np.ndarray  # (N,) FREE, FIXED or DRIVEN
+    simple: np.ndarray  # (N,) a homogeneous sphere or disk by itself: the fast kernels apply
+    size: np.ndarray  # (N,) radius of the smallest ball around the centre of mass; 0 for planes
+
+
+class Balls(NamedTuple):
+    """Spheres and disks that bodies are made of, in the order of their bodies."""
+
+    radius: np.ndarray  # (S,) m
+    centre: np.ndarray  # (S, 3) in the principal axes of the body, from its centre of mass, m
+    body: np.ndarray  # (S,) row of the body
+    material: np.ndarray  # (S,)
+
+
+class Planes(NamedTuple):
+    """Planes and half-planes, each through the position of its body."""
+
+    normal: np.ndarray  # (K, 3) in the axes of the body
+    body: np.ndarray  # (K,) row of the body
+    material: np.ndarray  # (K,)
+
+
+class Springs(NamedTuple):
+    """Linear springs with dashpots between two bodies, or a body and the ground (row -1)."""
+
+    first: np.ndarray  # (K,) row of the body, or -1
+    second: np.ndarray  # (K,) row of the body, or -1
+    anchor_first: np.ndarray  # (K, 3) in the axes of the body (space for the ground), m
+    anchor_second: np.ndarray  # (K, 3)
+    stiffness: np.ndarray  # (K,) N/m
+    damping: np.ndarray  # (K,) N s/m
+    length: np.ndarray  # (K,) at rest, m
+
+
+class Model(NamedTuple):
+    """A frozen scene: clean arrays, ready for the kernels."""
+
+    dimension: int
+    gravity: np.ndarray  # (3,) m/s^2
+    bodies: Bodies
+    balls: Balls
+    planes: Planes
+    springs: Springs
+    laws: np.ndarray  # (L, COLUMNS) see `materials`
+    law_index: np.ndarray  # (M, M) law of a pair of materials, -1 where they cannot meet
+    law_axes: np.ndarray  # (L, 3) axis of anisotropic friction in the first material's body
+    drives: dict  # identity -> (velocity function, spin function)
+    forces: dict  # identity -> (force function, torque function)
+
+
+class Contacts(NamedTuple):
+    """The active contacts of a step; d components in the order n, t1, t2 (n, t in 2D)."""
+
+    bodies: np.ndarray  # (C, 2) identities a, b; the normal points from a to b
+    point: np.ndarray  # (C, d) m
+    normal: np.ndarray  # (C, d)
+    gap: np.ndarray  # (C,) at the midpoint of the step, m
+    impulse: np.ndarray  # (C, d) on b, N s; the force is impulse / time_step
+    frame: np.ndarray  # (C, d, d) rows n, t1, t2
+    status: np.ndarray  # (C,) SEPARATING, STICKING or SLIDING
+    moment: np.ndarray  # (C, d) impulse of the rolling and spinning resistance about n, t1, t2 (2D: (C, 1), about z)
+
+
+class Energy(NamedTuple):
+    """The ledger of a scene from the start of the run; J. Sums over steps, but for kinetic and potential.
+
+    kinetic - (kinetic at the start) = the sum of all works but `recovery_work`'s share in the normal one; closure is
+    the error of this identity (2004, eqs. 48-50), summed over the steps in absolute value.
+    """
+
+    kinetic: float
+    potential: float  # gravity and springs
+    force_work: float  # all applied forces: gravity, springs, dashpots, given forces and torques, gyroscopic term
+    drive_work: float  # by driven bodies through their contacts
+    normal_work: np.ndarray  # (L,) per law
+    tangential_work: np.ndarray  # (L,)
+    rolling_work: np.ndarray  # (L,) of rolling and spinning resistance
+    recovery_work: float  # by the bounded recovery of overlaps
+    inflow: float  # kinetic energy of bodies added, less that of bodies removed
+    closure: float
+
+
+class Frame(NamedTuple):
+    """A scene at one instant, live or read from a file: what analysis and drawing work on."""
+
+    time: float  # s
+    step: int
+    time_step: float  # s
+    dimension: int
+    gravity: np.ndarray  # (d,)
+    identities: np.ndarray  # (N,)
+    positions: np.ndarray  # (N, d)
+    rotations: np.ndarray  # (N, 4) quaternions, (N,) angles in 2D
+    velocities: np.ndarray  # (N, d)
+    spins: np.ndarray  # (N, 3) in space, (N,) in 2D
+    masses: np.ndarray  # (N,)
+    kinds: np.ndarray  # (N,) FREE, FIXED or DRIVEN
+    ball_radii: np.ndarray  # (S,)
+    ball_centres: np.ndarray  # (S, d) in space
+    ball_bodies: np.ndarray  # (S,) row of the body
+    plane_normals: np.ndarray  # (K, d) in space
+    plane_points: np.ndarray  # (K, d)
+    contacts: Contacts

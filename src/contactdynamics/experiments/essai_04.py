@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from . import _pendulum as pendulum
+from ._table import table, truncated
 from .runner import Row, Verdict
 
 FIGURE = "1986, plate 5"
@@ -53,26 +54,38 @@ def build(parameters):
     }
 
 
-def truncated(value: float, digits: int) -> float:
-    """The value cut, not rounded, to the printed digits."""
-    return math.floor(value * 10**digits) / 10**digits
+def readings(function, outcome, parameters):
+    """A quantity of the plate at t = 0.1 ... 1 for each A_V."""
+    return {key: pendulum.at_readings(function(m), parameters["step"]) for key, m in outcome["motions"].items()}
+
+
+def differences(angles, violations):
+    """The cells (A_V, column, index) of the plate whose digits differ; column 0 is the angle, 1 the violation."""
+    cells = []
+    for key in ANTICIPATIONS:
+        for k in range(len(pendulum.READINGS)):
+            if abs(truncated(angles[key][k], 5) - PRINTED_ANGLE[key][k]) > 1e-9:
+                cells.append((key, 0, k))
+            if math.floor(violations[key][k]) != PRINTED_VIOLATION[key][k]:
+                cells.append((key, 1, k))
+    return cells
+
+
+def named(cell):
+    """A cell of `differences` in words."""
+    key, column, k = cell
+    return f"{('angle', 'violation')[column]} at t = {pendulum.READINGS[k]:.1f}, A_V = {key}"
 
 
 def check(outcome, parameters):
     step = parameters["step"]
     motions = outcome["motions"]
-    angles = {key: pendulum.at_readings(pendulum.angle(m), step) for key, m in motions.items()}
-    violations = {key: pendulum.at_readings(pendulum.violation(m), step) for key, m in motions.items()}
+    angles = readings(pendulum.angle, outcome, parameters)
+    violations = readings(pendulum.violation, outcome, parameters)
     sizes = {key: np.abs(pendulum.violation(m)[1:]) for key, m in motions.items()}
     mean = {key: size.mean() for key, size in sizes.items()}
     rms = {key: math.sqrt((size**2).mean()) for key, size in sizes.items()}
-    differing = []
-    for key in ANTICIPATIONS:
-        for k, t in enumerate(pendulum.READINGS):
-            if abs(truncated(angles[key][k], 5) - PRINTED_ANGLE[key][k]) > 1e-9:
-                differing.append(f"angle at t = {t:.1f}, A_V = {key}")
-            if math.floor(violations[key][k]) != PRINTED_VIOLATION[key][k]:
-                differing.append(f"violation at t = {t:.1f}, A_V = {key}")
+    differing = [named(cell) for cell in differences(angles, violations)]
     best = min(ANTICIPATIONS, key=mean.get)
     energy = max(abs(pendulum.energy_change(m)).max() for m in motions.values())
     agreeing = 100 - len(differing)
@@ -114,6 +127,10 @@ def check(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    return {"figure": curves(outcome, parameters), "table": numbers(outcome, parameters)}
+
+
+def curves(outcome, parameters):
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
     colours = dict(zip(ANTICIPATIONS, plt.cm.coolwarm(np.linspace(0, 1, 5)), strict=True)) | {"0": "k"}
     for key, motion in outcome["motions"].items():
@@ -131,3 +148,21 @@ def figure(outcome, parameters):
     left.legend(frameon=False)
     right.legend(frameon=False)
     return figure
+
+
+def numbers(outcome, parameters):
+    """The table in the layout of the plate, its numbers cut like the printed ones, with the differing cells marked."""
+    columns = [readings(f, outcome, parameters) for f in (pendulum.angle, pendulum.violation, pendulum.energy_change)]
+    lines = {"one-dim.": [outcome["one_dimensional"], None, None]}
+    lines |= {key: [column[key] for column in columns] for key in ANTICIPATIONS}
+    marked = differences(*columns[:2]) if parameters["step"] == PARAMETERS["step"] else []
+    printed = (PRINTED_ANGLE, PRINTED_VIOLATION)
+    told = [f"{named(cell)}: printed {printed[cell[1]][cell[0]][cell[2]]}" for cell in marked]
+    heading = (
+        "UNILATERAL PENDULUM, REVOLVING: COMPARISON OF ALGORITHMS   step "
+        f"{parameters['step']:g}, initial angular velocity 14.14214\n"
+        "lines: one-dimensional algorithm, then ELAST with A_V; violation in millionths of the radius;\n"
+        "energy: change relative to the initial kinetic energy"
+    )
+    footer = "marked cells differ from the plate:\n" + "\n".join(told) if told else ""
+    return table(heading, pendulum.READINGS, outcome["exact"], lines, footer, marked)

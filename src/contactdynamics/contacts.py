@@ -1,0 +1,298 @@
+"""From pairs to the contacts of one step: who is active, frames, targets, first guess.
+
+The law of every contact reads: P in its cone, U_n >= r, and P = 0 where U_n > r. The target r carries restitution,
+anticipation and recovery:
+
+- penetration="moreau": active where the gap at the midpoint is <= 0, r = -rho U_n^- (2003, eq. 40);
+- penetration="anticipate": also where the gap would close within the step; r = -max(g, 0) / h, so that the gap at the
+  next midpoint is not negative; with restitution and U_n^- < 0 the bounce happens now, r = -rho U_n^-;
+- recovery: an existing overlap is opened at most at the given speed.
+
+Two classes of contacts. *Simple*: both bodies are homogeneous balls (or planes that do not turn) and the law is
+Coulomb's, isotropic. The block of W is then diagonal, W_n = 1/m_a + 1/m_b and W_t = (1 + k) W_n with k = m r^2 / I, no
+tangent vectors are needed, and the impulse is kept as a vector in space. *General*: everything else, with a frame, lever
+arms and the full block of W.
+
+A body is a row of 8 numbers, one line of cache: v (3), s = c w (3), 1/m, c, where w is the spin in space and c the
+radius of a ball (1 for other bodies). Bodies that do not move freely have 1/m = 0: no loop needs to know them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import kernel
+from .materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, STATIC, TAU, TENSION
+from .state import OPEN, SEPARATING, STICKING
+
+# Columns of a simple contact's row.
+NX, NY, NZ, PX, PY, PZ, TARGET, GAMMA = range(8)
+
+
+class Simple(NamedTuple):
+    """Simple contacts; arrays with room for more than the `count` active ones."""
+
+    pair: np.ndarray  # (m,) row in the pair list
+    a: np.ndarray  # (m,) rows of the bodies
+    b: np.ndarray  # (m,)
+    row: np.ndarray  # (m, 8) n, P, target r, gamma
+    recovery: np.ndarray  # (m,) the part of r that opens an overlap
+    status: np.ndarray  # (m,)
+
+
+class General(NamedTuple):
+    """General contacts; arrays with room for more than the active ones."""
+
+    pair: np.ndarray  # (m,)
+    a: np.ndarray  # (m,)
+    b: np.ndarray  # (m,)
+    frame: np.ndarray  # (m, 3, 3) rows n, t1, t2
+    arm_a: np.ndarray  # (m, 3) from the centre of a to the contact point
+    arm_b: np.ndarray  # (m, 3)
+    impulse: np.ndarray  # (m, 3) n, t1, t2
+    moment: np.ndarray  # (m, 3) about n, t1, t2
+    target: np.ndarray  # (m, 3) r, -tau U_t^-
+    bound: np.ndarray  # (m, 6) c1, c2, rolling, spinning, cohesion h, tension h
+    delassus: np.ndarray  # (m, 6, 6) for (P, M)
+    recovery: np.ndarray  # (m,)
+    status: np.ndarray  # (m,)
+
+
+def simple_contacts(room: int) -> Simple:
+    """Empty arrays for ``room`` simple contacts."""
+    rows = [np.empty(room, dtype=np.int32) for _ in range(3)]
+    return Simple(*rows, np.empty((room, 8)), np.zeros(room), np.zeros(room, dtype=np.int8))
+
+
+def general_contacts(room: int) -> General:
+    """Empty arrays for ``room`` general contacts."""
+    rows = [np.empty(room, dtype=np.int32) for _ in range(3)]
+    shapes = ((3, 3), (3,), (3,), (3,), (3,), (3,), (6,), (6, 6), ())
+    return General(*rows, *(np.zeros((room, *shape)) for shape in shapes), np.zeros(room, dtype=np.int8))
+
+
+@kernel(inline=True)
+def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, position):
+    """U_n of a pair of bodies at the point p; the spin of a ball has no part in it."""
+    u = (rows[b, 0] - rows[a, 0]) * nx + (rows[b, 1] - rows[a, 1]) * ny + (rows[b, 2] - rows[a, 2]) * nz
+    for side in range(2):
+        body, sign = (a, -1.0) if side == 0 else (b, 1.0)
+        if rows[body, 7] == 1.0:  # not a ball: w x arm, with s = w
+            x, y, z = px - position[body, 0], py - position[body, 1], pz - position[body, 2]
+            wx, wy, wz = rows[body, 3], rows[body, 4], rows[body, 5]
+            u += sign * (nx * (wy * z - wz * y) + ny * (wz * x - wx * z) + nz * (wx * y - wy * x))
+    return u
+
+
+@kernel
+def select(first, second, balls, ball_body, plane_body, gap, normal, places, radius, position, one, two, h, anticipate,
+           active):  # fmt: skip
+    """Mark the pairs that take part in the step; returns how many were marked anew.
+
+    ``anticipate``: also those whose gap would close within the step at the velocities ``one`` or ``two`` (N, 8).
+    """
+    found = 0
+    for k in range(first.size):
+        if active[k]:
+            continue
+        if gap[k] > 0.0:
+            if not anticipate:
+                continue
+            a = ball_body[first[k]] if k < balls else plane_body[first[k]]
+            j = second[k]
+            b = ball_body[j]
+            nx, ny, nz = normal[k, 0], normal[k, 1], normal[k, 2]
+            x, y, z = places[j, 0] - radius[j] * nx, places[j, 1] - radius[j] * ny, places[j, 2] - radius[j] * nz
+            u = min(
+                normal_velocity(one, a, b, nx, ny, nz, x, y, z, position),
+                normal_velocity(two, a, b, nx, ny, nz, x, y, z, position),
+            )
+            if gap[k] + h * u >= -1e-9 * radius[j]:
+                continue
+        active[k] = True
+        found += 1
+    return found
+
+
+@kernel(inline=True)
+def target_velocity(gap, before, rho, h, anticipate, recovery):
+    """The target r of the normal velocity, and the part of it that is recovery."""
+    if not anticipate or (rho > 0.0 and before < 0.0):
+        r = -rho * before
+    else:
+        r = -max(gap, 0.0) / h
+    if gap < 0.0 and recovery > 0.0:
+        opening = min(-gap / h, recovery)
+        if opening > r:
+            return opening, opening
+    return r, 0.0
+
+
+@kernel
+def activate_simple(
+    first, second, law, simple, memory, status, balls, ball_body, plane_body, active, gap, normal, before, rows, laws,
+    h, anticipate, recovery, kappa, dimension, out,
+):  # fmt: skip
+    """Fill ``out`` with the active simple contacts; returns their number and the sum of (rho b)^2 over them."""
+    found, scale = 0, 0.0
+    for k in range(first.size):
+        if not (simple[k] and active[k]):
+            continue
+        a = ball_body[first[k]] if k < balls else plane_body[first[k]]
+        b = ball_body[second[k]]
+        nx, ny, nz = normal[k, 0], normal[k, 1], normal[k, 2]
+        x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
+        u_before = x * nx + y * ny + z * nz
+        x, y, z = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[b, 2] - rows[a, 2]
+        if found < out.pair.size:
+            rule = laws[law[k]]
+            r, out.recovery[found] = target_velocity(gap[k], u_before, rule[RHO], h, anticipate, recovery)
+            sx, sy, sz = before[a, 3] + before[b, 3], before[a, 4] + before[b, 4], before[a, 5] + before[b, 5]
+            gamma = rule[FRICTION_1]
+            if rule[STATIC] > gamma:
+                tx = before[b, 0] - before[a, 0] - (sy * nz - sz * ny) - u_before * nx
+                ty = before[b, 1] - before[a, 1] - (sz * nx - sx * nz) - u_before * ny
+                tz = before[b, 2] - before[a, 2] - (sx * ny - sy * nx) - u_before * nz
+                resting = tx * tx + ty * ty + tz * tz <= 1e-24 * (u_before * u_before + gap[k] * gap[k] / (h * h))
+                if status[k] == STICKING or (status[k] <= SEPARATING and resting):
+                    gamma = rule[STATIC]
+            p_n = memory[k, 0] * nx + memory[k, 1] * ny + memory[k, 2] * nz
+            fix = max(p_n, 0.0) - p_n  # the memory is a vector in space: P_n must stay a push
+            row = out.row[found]
+            row[NX], row[NY], row[NZ] = nx, ny, nz
+            row[PX], row[PY], row[PZ] = memory[k, 0] + fix * nx, memory[k, 1] + fix * ny, memory[k, 2] + fix * nz
+            row[TARGET], row[GAMMA] = r, gamma
+            out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
+            w_n = rows[a, 6] + rows[b, 6]
+            rho = dimension / (w_n * (1.0 + (dimension - 1) * (1.0 + kappa)))
+            sx, sy, sz = rows[a, 3] + rows[b, 3], rows[a, 4] + rows[b, 4], rows[a, 5] + rows[b, 5]
+            tx = x - (sy * nz - sz * ny) - r * nx
+            ty = y - (sz * nx - sx * nz) - r * ny
+            tz = z - (sx * ny - sy * nx) - r * nz
+            scale += rho * rho * (tx * tx + ty * ty + tz * tz)
+        found += 1
+    return found, scale
+
+
+@kernel
+def local_frame(n, axis, flat, out):
+    """Rows n, t1, t2: t1 along ``axis`` where one is given, z x n in two dimensions, any tangent otherwise."""
+    out[0] = n
+    if flat:
+        out[1, 0], out[1, 1], out[1, 2] = -n[1], n[0], 0.0
+    else:
+        tx, ty, tz = axis[0], axis[1], axis[2]
+        along = tx * n[0] + ty * n[1] + tz * n[2]
+        tx, ty, tz = tx - along * n[0], ty - along * n[1], tz - along * n[2]
+        size = np.sqrt(tx * tx + ty * ty + tz * tz)
+        if size > 1e-9:
+            out[1, 0], out[1, 1], out[1, 2] = tx / size, ty / size, tz / size
+        else:  # Duff et al. (2017)
+            sign = 1.0 if n[2] >= 0.0 else -1.0
+            f = -1.0 / (sign + n[2])
+            out[1, 0], out[1, 1], out[1, 2] = 1.0 + sign * n[0] * n[0] * f, sign * n[0] * n[1] * f, -sign * n[0]
+    out[2, 0] = n[1] * out[1, 2] - n[2] * out[1, 1]
+    out[2, 1] = n[2] * out[1, 0] - n[0] * out[1, 2]
+    out[2, 2] = n[0] * out[1, 1] - n[1] * out[1, 0]
+
+
+@kernel
+def point_velocity(rows, body, arm, out):
+    """Velocity of the point of ``body`` at ``arm`` (3,) from its centre."""
+    scale = rows[body, 7]
+    wx, wy, wz = rows[body, 3] / scale, rows[body, 4] / scale, rows[body, 5] / scale
+    out[0] = rows[body, 0] + wy * arm[2] - wz * arm[1]
+    out[1] = rows[body, 1] + wz * arm[0] - wx * arm[2]
+    out[2] = rows[body, 2] + wx * arm[1] - wy * arm[0]
+
+
+@kernel
+def relative_velocity(rows, a, b, frame, arm_a, arm_b, out):
+    """U (3,) of b with respect to a at the contact, in the frame."""
+    va, vb = np.empty(3), np.empty(3)
+    point_velocity(rows, a, arm_a, va)
+    point_velocity(rows, b, arm_b, vb)
+    for i in range(3):
+        out[i] = 0.0
+        for j in range(3):
+            out[i] += frame[i, j] * (vb[j] - va[j])
+
+
+@kernel
+def contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out):
+    """The block (6, 6) of W for the impulse and the moment of one contact; ``inverse`` (N, 3, 3) of the inertias."""
+    lever_a, lever_b, turn_a, turn_b = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((6, 3))
+    for i in range(3):
+        for c in range(3):
+            d, e = (c + 1) % 3, (c + 2) % 3
+            lever_a[i, c] = arm_a[d] * frame[i, e] - arm_a[e] * frame[i, d]
+            lever_b[i, c] = arm_b[d] * frame[i, e] - arm_b[e] * frame[i, d]
+            lever_a[3 + i, c] = lever_b[3 + i, c] = frame[i, c]
+    for i in range(6):
+        for c in range(3):
+            for d in range(3):
+                turn_a[i, c] += inverse[a, c, d] * lever_a[i, d]
+                turn_b[i, c] += inverse[b, c, d] * lever_b[i, d]
+    for i in range(6):
+        for j in range(6):
+            total = rows[a, 6] + rows[b, 6] if i == j and i < 3 else 0.0
+            for c in range(3):
+                total += lever_a[i, c] * turn_a[j, c] + lever_b[i, c] * turn_b[j, c]
+            out[i, j] = total
+
+
+@kernel
+def activate_general(
+    first, second, law, simple, memory, memory_moment, status, balls, ball_body, plane_body, active, gap, normal, places,
+    radius, position, orientation, before, rows, inverse, laws, axes, h, anticipate, recovery, dimension, out,
+):  # fmt: skip
+    """Fill ``out`` with the active general contacts; returns their number and the sum of (rho b)^2 over them."""
+    found, scale = 0, 0.0
+    u_before, u_free, axis = np.empty(3), np.empty(3), np.empty(3)
+    frame, arm_a, arm_b = np.empty((3, 3)), np.empty(3), np.empty(3)
+    for k in range(first.size):
+        if simple[k] or not active[k]:
+            continue
+        a = ball_body[first[k]] if k < balls else plane_body[first[k]]
+        b = ball_body[second[k]]
+        rule = laws[law[k]]
+        # The contact point lies halfway in the gap.
+        for c in range(3):
+            point = places[second[k], c] - (radius[second[k]] + 0.5 * gap[k]) * normal[k, c]
+            arm_a[c], arm_b[c] = point - position[a, c], point - position[b, c]
+        q, d = orientation[a], axes[law[k]]
+        tx, ty, tz = 2 * (q[2] * d[2] - q[3] * d[1]), 2 * (q[3] * d[0] - q[1] * d[2]), 2 * (q[1] * d[1] - q[2] * d[0])
+        axis[0] = d[0] + q[0] * tx + q[2] * tz - q[3] * ty
+        axis[1] = d[1] + q[0] * ty + q[3] * tx - q[1] * tz
+        axis[2] = d[2] + q[0] * tz + q[1] * ty - q[2] * tx
+        local_frame(normal[k], axis, dimension == 2, frame)
+        relative_velocity(before, a, b, frame, arm_a, arm_b, u_before)
+        relative_velocity(rows, a, b, frame, arm_a, arm_b, u_free)
+        if found < out.pair.size:
+            out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
+            out.frame[found], out.arm_a[found], out.arm_b[found] = frame, arm_a, arm_b
+            r, out.recovery[found] = target_velocity(gap[k], u_before[0], rule[RHO], h, anticipate, recovery)
+            out.target[found, 0] = r
+            c1, c2 = rule[FRICTION_1], rule[FRICTION_2]
+            resting = u_before[1] ** 2 + u_before[2] ** 2 <= 1e-24 * (u_before[0] ** 2 + (gap[k] / h) ** 2)
+            if rule[STATIC] > c1 and (status[k] == STICKING or (status[k] <= SEPARATING and resting)):
+                c1 = c2 = rule[STATIC]
+            bound = out.bound[found]
+            bound[0], bound[1], bound[2], bound[3] = c1, c2, rule[ROLLING], rule[SPINNING]
+            bound[4], bound[5] = h * rule[COHESION], h * rule[TENSION]
+            contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out.delassus[found])
+            mean = out.delassus[found, 0, 0] + out.delassus[found, 1, 1]
+            mean += out.delassus[found, 2, 2] if dimension == 3 else 0.0
+            rho = dimension / mean
+            scale += (rho * (u_free[0] - r)) ** 2
+            for i in range(3):
+                out.impulse[found, i] = 0.0
+                out.moment[found, i] = 0.0
+                for c in range(3):
+                    out.impulse[found, i] += frame[i, c] * memory[k, c]
+                    out.moment[found, i] += frame[i, c] * memory_moment[k, c]
+                if i > 0:
+                    out.target[found, i] = -rule[TAU] * u_before[i]
+                    scale += (rho * (u_free[i] - out.target[found, i])) ** 2
+        found += 1
+    return found, scale

@@ -1,0 +1,90 @@
+"""What acts from outside: prescribed motions, forces that vary in time, springs and dashpots.
+
+A `Profile` is a function of time that can be written into a file (constant, sine, ramp, table); any Python function
+of t serves as well, but a run that uses one can be resumed only by the program that defines it.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .errors import InputError
+
+
+class Profile(NamedTuple):
+    """A vector function of time that is known by its numbers; call it with t (s)."""
+
+    kind: str  # constant, sine, ramp or table
+    numbers: tuple  # of arrays; see the functions that make profiles
+
+    def __call__(self, t: float) -> np.ndarray:
+        n = self.numbers
+        if self.kind == "constant":
+            return n[0]
+        if self.kind == "sine":
+            return n[0] * math.sin(2 * math.pi * n[1][0] * t + n[2][0]) + n[3]
+        if self.kind == "ramp":
+            share = min(1.0, max(0.0, (t - n[2][0]) / (n[3][0] - n[2][0])))
+            return n[0] + share * (n[1] - n[0])
+        return np.array([np.interp(t, n[0], column) for column in n[1].T])
+
+
+def _vector(name, value):
+    array = np.atleast_1d(np.asarray(value, dtype=float))
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise InputError(f"{name} is {value!r}; give a number or a vector of finite numbers.")
+    return array
+
+
+def constant(value) -> Profile:
+    """The same ``value`` at all times.
+
+    >>> constant((1, 0, 0))(5.0).tolist()
+    [1.0, 0.0, 0.0]
+    """
+    return Profile("constant", (_vector("constant", value),))
+
+
+def sine(amplitude, frequency: float, phase: float = 0.0, offset=0.0) -> Profile:
+    """offset + amplitude sin(2 pi frequency t + phase); ``frequency`` in Hz, ``phase`` in rad."""
+    amplitude = _vector("amplitude", amplitude)
+    offset = np.broadcast_to(_vector("offset", offset), amplitude.shape).copy()
+    return Profile("sine", (amplitude, _vector("frequency", frequency), _vector("phase", phase), offset))
+
+
+def ramp(start, end, begin: float, finish: float) -> Profile:
+    """From ``start`` to ``end`` linearly between the times ``begin`` and ``finish``, constant outside."""
+    if not finish > begin:
+        raise InputError(f"ramp got begin={begin}, finish={finish}; finish must come after begin.")
+    return Profile(
+        "ramp", (_vector("start", start), _vector("end", end), _vector("begin", begin), _vector("finish", finish))
+    )
+
+
+def table(times, values) -> Profile:
+    """Linear interpolation between ``values`` (k,) or (k, d) at increasing ``times`` (k,), constant outside."""
+    times, values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+    values = values[:, None] if values.ndim == 1 else values
+    if times.ndim != 1 or len(times) != len(values) or len(times) < 2 or not (np.diff(times) > 0).all():
+        raise InputError("table needs at least two increasing times and as many values.")
+    return Profile("table", (times, values))
+
+
+def as_function(value, size: int, name: str) -> Callable[[float], np.ndarray]:
+    """A function of time from a vector, a `Profile` or any function; checked at t = 0 to give ``size`` numbers."""
+    function = value if callable(value) else constant(value)
+    sample = np.atleast_1d(np.asarray(function(0.0), dtype=float))
+    if sample.shape != (size,) or not np.isfinite(sample).all():
+        raise InputError(
+            f"{name} gives {sample.tolist()} at t = 0; it must give {size} finite number{'s' * (size > 1)}."
+        )
+    return function
+
+
+class Drive(NamedTuple):
+    """A prescribed motion: velocity and spin as functions of time (``motion=`` of `Scene.add`)."""
+
+    velocity: object = 0.0  # (d,) vector, Profile or function of t; m/s
+    spin: object = 0.0  # number in 2D, (3,) in 3D; rad/s

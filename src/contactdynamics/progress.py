@@ -1,0 +1,36 @@
+"""The progress bar of a run: elapsed and remaining time, simulated time, bodies, contacts, sweeps, residual."""
+
+import contextlib
+import sys
+import time
+
+
+@contextlib.contextmanager
+def progress_bar(simulation, count: int, wanted: bool | None):
+    """A function to call after each step; it draws on a terminal (or when ``wanted``), and does nothing elsewhere."""
+    if not (sys.stderr.isatty() if wanted is None else wanted) or count == 0:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(), TextColumn("left"),
+        TimeRemainingColumn(), TextColumn("{task.description}"),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), refresh_per_second=4) as bar:
+        task, last, done = bar.add_task("", total=count), time.perf_counter(), 0
+
+        def advance():
+            nonlocal last, done
+            done += 1
+            now = time.perf_counter()
+            if now - last > 0.2 or done == count:
+                last, report = now, simulation.report
+                text = (
+                    f"t = {simulation.time:.4g}  {len(simulation.rows)} bodies  {report.contacts} contacts  "
+                    f"{report.iterations} sweeps  residual {report.residual:.1e}"
+                )
+                bar.update(task, completed=done, description=text)
+
+        yield advance

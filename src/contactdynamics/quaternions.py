@@ -1,0 +1,85 @@
+"""Unit quaternions (w, x, y, z): the orientation of a body, turning vectors of its own axes into vectors of space."""
+
+import numpy as np
+
+from ._jit import kernel
+
+
+@kernel(inline=True)
+def multiply(aw, ax, ay, az, bw, bx, by, bz):
+    """The product a b, four numbers each."""
+    return (
+        aw * bw - ax * bx - ay * by - az * bz,
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+    )
+
+
+@kernel(inline=True)
+def rotate(q, x, y, z):
+    """The vector of space that has the components (x, y, z) in the axes of a body with orientation ``q`` (4,)."""
+    tx = 2.0 * (q[2] * z - q[3] * y)
+    ty = 2.0 * (q[3] * x - q[1] * z)
+    tz = 2.0 * (q[1] * y - q[2] * x)
+    return (
+        x + q[0] * tx + q[2] * tz - q[3] * ty,
+        y + q[0] * ty + q[3] * tx - q[1] * tz,
+        z + q[0] * tz + q[1] * ty - q[2] * tx,
+    )
+
+
+@kernel(inline=True)
+def exponential(x, y, z):
+    """The quaternion of the rotation by the vector (x, y, z), rad."""
+    square = 0.25 * (x * x + y * y + z * z)
+    if square < 1e-4:  # series of cos and sin(x)/x, error below 1e-20
+        c = 1.0 - square * (0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0 - square / 40320.0)))
+        s = 0.5 * (1.0 - square * (1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0 - square / 362880.0))))
+        return c, s * x, s * y, s * z
+    half = np.sqrt(square)
+    s = 0.5 * np.sin(half) / half
+    return np.cos(half), s * x, s * y, s * z
+
+
+@kernel
+def turn(orientation, spin, h):
+    """Turn ``orientation`` (N, 4) by spins (N, 3), in space, acting for a time h; keeps unit length to rounding."""
+    for i in range(orientation.shape[0]):
+        if spin[i, 0] == 0.0 and spin[i, 1] == 0.0 and spin[i, 2] == 0.0:
+            continue
+        q = orientation[i]
+        ew, ex, ey, ez = exponential(h * spin[i, 0], h * spin[i, 1], h * spin[i, 2])
+        w, x, y, z = multiply(ew, ex, ey, ez, q[0], q[1], q[2], q[3])
+        scale = 1.5 - 0.5 * (w * w + x * x + y * y + z * z)  # one Newton step of 1/sqrt
+        q[0], q[1], q[2], q[3] = w * scale, x * scale, y * scale, z * scale
+
+
+def matrix(q: np.ndarray) -> np.ndarray:
+    """Rotation matrix (3, 3) of a unit quaternion."""
+    return np.array([rotate(q, *e) for e in np.eye(3)]).T
+
+
+def from_matrix(r: np.ndarray) -> np.ndarray:
+    """Unit quaternion of a rotation matrix (3, 3), by its largest component (Shepperd)."""
+    trace = np.trace(r)
+    squares = np.array([trace, r[0, 0], r[1, 1], r[2, 2]])
+    k = int(np.argmax(squares))
+    q = np.empty(4)
+    if k == 0:
+        q[:] = 1 + trace, r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
+    else:
+        i, j, l = [(0, 1, 2), (1, 2, 0), (2, 0, 1)][k - 1]
+        q[1 + i] = 1 + r[i, i] - r[j, j] - r[l, l]
+        q[0], q[1 + j], q[1 + l] = r[l, j] - r[j, l], r[i, j] + r[j, i], r[i, l] + r[l, i]
+    return q / np.sqrt(q @ q)
+
+
+def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product of quaternions (..., 4)."""
+    return np.stack(multiply(*np.moveaxis(a, -1, 0), *np.moveaxis(b, -1, 0)), axis=-1)
+
+
+def conjugate(q: np.ndarray) -> np.ndarray:
+    """The inverse rotation of unit quaternions (..., 4)."""
+    return q * np.array([1.0, -1.0, -1.0, -1.0])

@@ -1,0 +1,76 @@
+"""When to write: recorders are called after each step, and at the begin and the end of a run."""
+
+import time
+from pathlib import Path
+
+from . import storage
+from .errors import InputError
+
+
+class HDF5:
+    """Record a run into one HDF5 file.
+
+    ``every``: a time (float, s of simulated time) or a number of steps (int) between frames; the first and the last
+    frame are always in. The file is brought up to date about once a second (less often when it is large, so that
+    writing takes a twentieth of the time at most) and at the end; it can be opened, and resumed from, at any moment.
+    """
+
+    PATIENCE = 20  # times the duration of a write, between two writes
+
+    def __init__(self, path, every: float | int = 1):
+        self.path = Path(path)
+        if isinstance(every, bool) or not every > 0:
+            raise InputError(f"HDF5 got every={every!r}; give a time (float) or a number of steps (int) > 0.")
+        self.every = every
+        self._frames, self._log = [], []
+        self._checkpoint = None
+        self._fresh, self._resumed = True, False
+        self._next_write = 0.0
+
+    def begin(self, simulation) -> None:
+        """Write the first frame; going on after an earlier run adds to its file."""
+        if not self.path.parent.is_dir():
+            raise InputError(f"There is no folder {self.path.parent} for {self.path.name}; create it first.")
+        self._stride = self.every if isinstance(self.every, int) else max(1, round(self.every / simulation.time_step))
+        if self._fresh and not self._resumed:
+            self._take(simulation)
+            self._commit(simulation)
+
+    def __call__(self, simulation) -> None:
+        e, r, seconds = simulation.energy, simulation.report, simulation.last_seconds
+        self._log.append((
+            simulation.time, r.contacts, r.iterations, r.residual, r.penetration, r.relative_penetration, e.kinetic,
+            e.potential, e.force_work, e.drive_work, e.normal_work.sum(), e.tangential_work.sum(),
+            e.rolling_work.sum(), e.recovery_work, e.closure, *seconds.values(),
+        ))  # fmt: skip
+        if simulation.steps % self._stride == 0:
+            self._take(simulation)
+            if time.monotonic() >= self._next_write:
+                self._commit(simulation)
+
+    def end(self, simulation) -> None:
+        """Write what is left, with the last frame."""
+        if self._taken_step != simulation.steps:
+            self._take(simulation)
+        if self._frames:
+            self._commit(simulation)
+
+    def _take(self, simulation) -> None:
+        self._frames.append(storage.frame_arrays(simulation))
+        self._checkpoint = storage.checkpoint_arrays(simulation)
+        self._taken_step, self._log_rows = simulation.steps, len(self._log)
+
+    def _commit(self, simulation) -> None:
+        begin = time.monotonic()
+        storage.write(
+            self.path, simulation, self._frames, self._log[: self._log_rows], self._checkpoint, fresh=self._fresh
+        )
+        self._fresh = False
+        self._frames, self._log, self._log_rows = [], self._log[self._log_rows :], 0
+        now = time.monotonic()
+        self._next_write = now + max(1.0, self.PATIENCE * (now - begin))
+
+    def resume(self, simulation) -> None:
+        """Go on adding to the file, whose last frame is the present state."""
+        self._fresh, self._resumed = False, True
+        self._taken_step = simulation.steps

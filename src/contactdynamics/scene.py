@@ -1,0 +1,340 @@
+"""A scene: bodies, materials, loads. It collects and checks; `freeze` makes the `Model` that kernels read."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from . import quaternions
+from .errors import InputError
+from .laws import Law
+from .loads import Drive, as_function
+from .materials import Materials
+from .shapes import Cluster, Disk, HalfPlane, Plane, Sphere
+from .state import DRIVEN, FIXED, FREE, Balls, Bodies, Model, Planes, Springs
+
+
+class Block(NamedTuple):
+    """Bodies added together, with the balls and planes they are made of."""
+
+    bodies: Bodies
+    balls: Balls
+    planes: Planes
+
+
+def _no_balls() -> Balls:
+    return Balls(np.zeros(0), np.zeros((0, 3)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+def _no_planes() -> Planes:
+    return Planes(np.zeros((0, 3)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+def join(blocks, kind):
+    """Concatenate named tuples of arrays of one ``kind``."""
+    return kind(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
+
+
+class Scene:
+    """Bodies and how they touch; ``gravity`` of length 2 or 3 decides the dimension.
+
+    >>> scene = Scene(gravity=(0, -9.81))
+    >>> scene.material("steel", density=7800)
+    >>> scene.contact("steel", "steel", friction=0.3)
+    >>> floor = scene.add(HalfPlane(normal=(0, 1)), material="steel", fixed=True)
+    >>> ball = scene.add(Disk(radius=0.1), material="steel", position=(0, 0.5))
+    """
+
+    def __init__(self, gravity):
+        self.gravity = np.asarray(gravity, dtype=float)
+        if self.gravity.shape not in ((2,), (3,)) or not np.isfinite(self.gravity).all():
+            raise InputError(f"Scene got gravity={gravity!r}; give 2 or 3 finite numbers, they decide the dimension.")
+        self.dimension = len(self.gravity)
+        self.materials = Materials()
+        self.count = 0
+        self.blocks: list[Block] = []
+        self.drives, self.forces = {}, {}
+        self.changed_materials = False
+        self._springs = []
+        self._bodies_of: dict[int, tuple[int, bool]] = {}
+
+    # ---- materials -------------------------------------------------------------------------------------------------
+
+    def material(self, name: str, *, density: float, **own) -> None:
+        """State a material; its own coefficients (friction=..., restitution=...) serve pairs that are not stated."""
+        self.materials.add(name, density, own)
+
+    def contact(self, a: str, b: str, *, axis=None, **options) -> None:
+        """State the law between materials ``a`` and ``b``; the options are those of `Law`.
+
+        ``axis`` is the direction of the first coefficient of ``anisotropic=(c1, c2)``, in the axes of ``a``'s body.
+        """
+        try:
+            law = Law(**options)
+        except TypeError:
+            known = ", ".join(Law.__dataclass_fields__)
+            unknown = ", ".join(sorted(set(options) - set(Law.__dataclass_fields__)))
+            raise InputError(f"contact got the unknown option {unknown}; it takes {known}.") from None
+        self.materials.set_pair(a, b, law, axis)
+
+    # ---- bodies ----------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        shape,
+        *,
+        material: str,
+        position=None,
+        velocity=None,
+        spin=None,
+        rotation=None,
+        fixed: bool = False,
+        motion=None,
+        mass: float | None = None,
+        inertia=None,
+    ) -> int:
+        """Add one body and return its number.
+
+        ``position`` (d,) of the centre of mass, ``velocity`` (d,), ``spin`` (number in 2D, (3,) in space in 3D),
+        ``rotation`` (angle in 2D, unit quaternion (w, x, y, z) in 3D); all zero when omitted. ``motion`` drives the
+        body: a `Drive`, or a velocity as vector, profile or function of time. ``mass`` and ``inertia`` (number in 2D,
+        three principal moments in 3D) replace what follows from the density.
+        """
+        self._checked_shape(shape)
+        wall = isinstance(shape, Plane | HalfPlane)
+        if wall and not fixed and motion is None:
+            raise InputError(f"{shape!r} is neither fixed nor driven; add fixed=True or motion=...")
+        if fixed and motion is not None:
+            raise InputError("A body got fixed=True and motion=...; give one of them.")
+        index = self.materials.index(material)
+        kind = FIXED if fixed else DRIVEN if motion is not None else FREE
+        place = self._vectors("position", position, 1)
+        speed = self._vectors("velocity", velocity, 1)
+        turning = self._spins(spin, 1)
+        orientation = self._orientation(rotation)
+        if wall:
+            bodies = self._bodies(place, orientation, speed, turning, kind, 1.0, np.ones(3), np.zeros(1), False)
+            row = np.zeros(1, dtype=np.int64)
+            block = Block(bodies, _no_balls(), Planes(shape.normal[None], row + self.count, row + index))
+        else:
+            block = self._solid(shape, index, place, orientation, speed, turning, kind, mass, inertia)
+        if motion is not None:
+            self.drives[self.count] = self._drive(motion)
+        return self._enter(block, index)
+
+    def add_many(self, shapes, *, material: str, position, velocity=None, spin=None, fixed: bool = False) -> np.ndarray:
+        """Add many spheres (disks in 2D) at once and return their numbers (k,).
+
+        ``shapes`` is an array of radii (k,), one radius or shape for all, or a sequence of spheres or disks;
+        ``position`` (k, d), ``velocity`` and ``spin`` one for all or one each.
+        """
+        place = np.atleast_2d(np.asarray(position, dtype=float))
+        k = len(place)
+        place = self._vectors("position", place, k)
+        round_shape = Disk if self.dimension == 2 else Sphere
+        if isinstance(shapes, round_shape):
+            radii = np.full(k, shapes.radius)
+        elif np.ndim(shapes) == 1 and all(isinstance(s, round_shape) for s in shapes):
+            radii = np.array([s.radius for s in shapes])
+        else:
+            try:
+                radii = np.broadcast_to(np.asarray(shapes, dtype=float), (k,)).copy()
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"add_many got shapes={shapes!r} for {k} positions; give as many radii or "
+                    f"{round_shape.__name__}s, or one for all."
+                ) from None
+        if len(radii) != k:
+            raise InputError(f"add_many got {len(radii)} shapes and {k} positions; give as many of both.")
+        bad = np.flatnonzero(~(np.isfinite(radii) & (radii > 0)))
+        if bad.size:
+            raise InputError(f"add_many got the radius {radii[bad[0]]} at row {bad[0]}; give positive lengths.")
+        index = self.materials.index(material)
+        unit = round_shape(1.0).mass_properties()
+        masses = self.materials.densities[index] * unit.volume * radii**self.dimension
+        moments = np.full(3, unit.inertia[2, 2] / unit.volume)
+        bodies = self._bodies(
+            place, np.tile([1.0, 0, 0, 0], (k, 1)), self._vectors("velocity", velocity, k), self._spins(spin, k),
+            FIXED if fixed else FREE, masses, masses[:, None] * radii[:, None] ** 2 * moments, radii, True,
+        )  # fmt: skip
+        rows = self.count + np.arange(k)
+        self._enter(Block(bodies, Balls(radii, np.zeros((k, 3)), rows, np.full(k, index)), _no_planes()), index)
+        return rows
+
+    def _solid(self, shape, material, place, orientation, velocity, spin, kind, mass, inertia):
+        """The block of one solid body."""
+        properties = shape.mass_properties()
+        density = self.materials.densities[material]
+        m = density * properties.volume if mass is None else mass
+        if not (np.isscalar(m) and math.isfinite(m) and m > 0):
+            raise InputError(f"A body got mass={mass!r}; give a positive number.")
+        if self.dimension == 2:  # turning about z only: the other moments never act
+            moments, axes = np.full(3, properties.inertia[2, 2]), np.eye(3)
+        else:
+            moments, axes = properties.principal
+        moments = moments * (m / properties.volume)
+        if inertia is not None:
+            moments = np.broadcast_to(np.asarray(inertia, dtype=float), (3,)).copy()
+            if not (np.isfinite(moments).all() and (moments > 0).all()):
+                raise InputError(f"A body got inertia={inertia!r}; give positive principal moments.")
+            if self.dimension == 3 and 2 * moments.max() > moments.sum() * (1 + 1e-12):
+                raise InputError(
+                    f"A body got inertia={inertia!r}, which no distribution of mass has; "
+                    "the largest principal moment is at most the sum of the two others."
+                )
+        radii, centres = shape.balls()
+        reach = (np.sqrt((centres**2).sum(axis=1)) + radii).max()
+        principal = quaternions.from_matrix(axes)
+        bodies = self._bodies(
+            place, quaternions.product(orientation, principal[None]), velocity, spin, kind, m, moments,
+            np.array([reach]), isinstance(shape, Sphere | Disk) and inertia is None, principal,
+        )  # fmt: skip
+        k = len(radii)
+        balls = Balls(radii, centres @ axes, np.full(k, self.count), np.full(k, material))
+        return Block(bodies, balls, _no_planes())
+
+    def _bodies(self, place, orientation, velocity, spin, kind, mass, inertia, size, simple, principal=None) -> Bodies:
+        k = len(place)
+        identity = np.array([1.0, 0, 0, 0])
+        return Bodies(
+            self.count + np.arange(k), place, orientation, np.tile(identity if principal is None else principal, (k, 1)),
+            velocity, spin, np.broadcast_to(np.asarray(mass, dtype=float), (k,)).copy(),
+            np.broadcast_to(inertia, (k, 3)).copy(), np.full(k, kind, dtype=np.int8), np.full(k, simple), size,
+        )  # fmt: skip
+
+    def _enter(self, block: Block, material: int) -> int:
+        first, added = self.count, len(block.bodies.mass)
+        self.blocks.append(block)
+        self.count += added
+        number, free = self._bodies_of.get(material, (0, False))
+        now = (min(number + added, 2), free or bool((block.bodies.kind == FREE).any()))
+        if now != (number, free):  # which materials can meet changes only with the first two bodies of a material
+            self._bodies_of[material] = now
+            self.changed_materials = True
+        return first
+
+    # ---- loads -----------------------------------------------------------------------------------------------------
+
+    def force(self, body: int, force=None, torque=None) -> None:
+        """Apply a force (d,) and a torque (number in 2D, (3,) in space) to a body: vectors, profiles or functions of t."""
+        self._known(body)
+        d = self.dimension
+        pair = (
+            as_function(np.zeros(d) if force is None else force, d, "force"),
+            as_function(np.zeros(1 if d == 2 else 3) if torque is None else torque, 1 if d == 2 else 3, "torque"),
+        )
+        self.forces.setdefault(int(body), []).append(pair)
+
+    def spring(
+        self, first: int, second: int | None = None, *, stiffness: float, damping: float = 0.0, length: float = 0.0,
+        anchor=None, other=None,
+    ) -> None:  # fmt: skip
+        """A linear spring with dashpot between two bodies, or a body and the ground (``second=None``).
+
+        ``anchor`` (d,) is its point on the first body, in the body's axes from its centre; ``other`` that on the second
+        one, or the point of the ground in space. ``length`` at rest.
+        """
+        self._known(first)
+        if second is not None:
+            self._known(second)
+        for name, value in (("stiffness", stiffness), ("damping", damping), ("length", length)):
+            if not (np.isscalar(value) and math.isfinite(value) and value >= 0):
+                raise InputError(f"spring got {name}={value!r}; give a finite number >= 0.")
+        ends = self._vectors("anchor", anchor, 1), self._vectors("other", other, 1)
+        row = np.array([int(first)]), np.array([-1 if second is None else int(second)])
+        self._springs.append(Springs(*row, *ends, *(np.array([float(v)]) for v in (stiffness, damping, length))))
+
+    # ---- checks ----------------------------------------------------------------------------------------------------
+
+    def _known(self, body) -> None:
+        if not (0 <= int(body) < self.count):
+            raise InputError(f"There is no body {body}; scene.add returned the numbers 0 to {self.count - 1}.")
+
+    def _checked_shape(self, shape) -> None:
+        if not isinstance(shape, Sphere | Disk | Plane | HalfPlane | Cluster):
+            raise InputError(f"scene.add got the shape {shape!r}; give a Sphere, Disk, Plane, HalfPlane or Cluster.")
+        if shape.dimension != self.dimension:
+            raise InputError(
+                f"{shape!r} is a shape of {shape.dimension} dimensions and the scene has {self.dimension}; "
+                "use Disk and HalfPlane with gravity of length 2, Sphere and Plane with length 3."
+            )
+
+    def _vectors(self, name, value, k) -> np.ndarray:
+        """(k, 3) array from vectors of the scene's dimension."""
+        out = np.zeros((k, 3))
+        if value is not None:
+            array = np.asarray(value, dtype=float)
+            if array.shape not in ((self.dimension,), (k, self.dimension)) or not np.isfinite(array).all():
+                raise InputError(
+                    f"{name} has the shape {array.shape} or contains nan; give finite numbers of shape "
+                    f"({self.dimension},)" + (f" or ({k}, {self.dimension})." if k > 1 else ".")
+                )
+            out[:, : self.dimension] = array
+        return out
+
+    def _spins(self, value, k) -> np.ndarray:
+        if self.dimension == 3:
+            return self._vectors("spin", value, k)
+        out = np.zeros((k, 3))
+        if value is not None:
+            array = np.asarray(value, dtype=float)
+            if array.shape not in ((), (1,), (k,)) or not np.isfinite(array).all():
+                raise InputError(f"spin is {value!r}; in 2D give one finite number (rad/s) per body.")
+            out[:, 2] = array
+        return out
+
+    def _orientation(self, rotation) -> np.ndarray:
+        if rotation is None:
+            return np.array([[1.0, 0, 0, 0]])
+        value = np.asarray(rotation, dtype=float)
+        if self.dimension == 2:
+            if value.size != 1 or not np.isfinite(value).all():
+                raise InputError(f"rotation is {rotation!r}; in 2D give an angle (rad).")
+            half = 0.5 * float(value.item())
+            return np.array([[math.cos(half), 0, 0, math.sin(half)]])
+        if value.shape != (4,) or not np.isfinite(value).all() or not value @ value > 0:
+            raise InputError(f"rotation is {rotation!r}; in 3D give a quaternion (w, x, y, z).")
+        return value[None] / math.sqrt(value @ value)
+
+    def _drive(self, motion):
+        drive = motion if isinstance(motion, Drive) else Drive(velocity=motion)
+        d, s = self.dimension, 1 if self.dimension == 2 else 3
+        velocity = np.zeros(d) if np.isscalar(drive.velocity) and drive.velocity == 0 else drive.velocity
+        spin = np.zeros(s) if np.isscalar(drive.spin) and drive.spin == 0 else drive.spin
+        return as_function(velocity, d, "motion velocity"), as_function(spin, s, "motion spin")
+
+    # ---- the door --------------------------------------------------------------------------------------------------
+
+    def freeze(self) -> Model:
+        """Check the scene as a whole and return its `Model`."""
+        if self.count == 0:
+            raise InputError("The scene is empty; add bodies with scene.add(...).")
+        bodies = join([block.bodies for block in self.blocks], Bodies)
+        if not (bodies.kind == FREE).any():
+            raise InputError("The scene has no free body: nothing can move; add one without fixed=True and motion=...")
+        balls = join([block.balls for block in self.blocks], Balls)
+        planes = join([block.planes for block in self.blocks], Planes)
+        return Model(
+            self.dimension, self._padded_gravity(), bodies, balls, planes, self.springs(), *self.law_table(),
+            self.drives, self.forces,
+        )  # fmt: skip
+
+    def law_table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The laws of all pairs of materials that can meet: a free body's with that of any other body."""
+        self.changed_materials = False
+        known = self._bodies_of
+        free = [i for i, (_, is_free) in known.items() if is_free]
+        used = {(min(i, j), max(i, j)) for i in free for j in known if i != j or known[i][0] > 1}
+        return self.materials.table(used)
+
+    def springs(self) -> Springs:
+        """All springs, as arrays."""
+        if self._springs:
+            return join(self._springs, Springs)
+        empty, rows = np.zeros(0), np.zeros(0, dtype=np.int64)
+        return Springs(rows, rows, np.zeros((0, 3)), np.zeros((0, 3)), empty, empty, empty)
+
+    def _padded_gravity(self) -> np.ndarray:
+        out = np.zeros(3)
+        out[: self.dimension] = self.gravity
+        return out

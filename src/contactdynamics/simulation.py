@@ -1,0 +1,783 @@
+"""A rigid-body scene in motion: `Simulation`, with two doors, `run` and `step`.
+
+One step, in this order: driven bodies take their velocity at t_m; half a drift to (t_m, q_m); forces and free velocity;
+neighbours, gaps, active contacts; frames, targets and first guess; Gauss-Seidel; energy ledger; half a drift; recorders.
+"""
+
+import math
+import time
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from . import contacts as prepare
+from . import detection, gauss_seidel, quaternions, rigid
+from .errors import ConvergenceError, ConvergenceWarning, InputError
+from .materials import COHESION, FRICTION_1, FRICTION_2, ROLLING, SPINNING, TAU, TENSION
+from .scene import Scene, join
+from .state import FREE, Balls, Bodies, Contacts, Energy, Frame, Planes, SolveReport
+
+STAGES = ("detection", "frames", "solve", "integrate", "record")
+
+
+class SceneStep(NamedTuple):
+    """What `Simulation.step` returns."""
+
+    time: float  # s, at the end of the step
+    contacts: int
+    report: SolveReport
+    seconds: dict  # wall time by stage
+
+
+class Equilibrium(NamedTuple):
+    """The answer of `Simulation.is_equilibrium`; true or false by itself."""
+
+    found: bool
+    largest_velocity: float  # left after one step from rest, over |g| h
+    contacts: Contacts  # whose impulses / h balance the loads, where found
+    report: SolveReport
+
+    def __bool__(self):
+        return self.found
+
+
+class Simulation:
+    """The motion of a `Scene` by the midpoint scheme of 2003/2004.
+
+    Parameters
+    ----------
+    time_step
+        h, s.
+    tolerance
+        Residual to which the contacts of each step are solved (see `SolveReport`).
+    max_iterations
+        Sweeps at most in a step.
+    penetration
+        "moreau" (contacts active where the gap at the midpoint is <= 0) or "anticipate" (nothing sinks in).
+    recovery
+        Speed (m/s) at most at which existing overlaps are opened; none by default.
+    on_failure
+        "warn" (once per run, with a count), "raise" or "ignore" where a step is not solved to the tolerance.
+    repair
+        Move overlapping bodies apart before the start, by the shortest displacement in the metric of masses.
+    recorders
+        Objects called with the simulation, such as `HDF5`.
+    about
+        Anything worth keeping in the result file: a dict of numbers and words.
+    check
+        Look for overlaps and for too long a step before the start.
+    """
+
+    OVERLAP_LIMIT = 0.05  # of the smaller radius, at the start
+
+    def __init__(
+        self,
+        scene: Scene,
+        *,
+        time_step: float,
+        tolerance: float = 1e-3,
+        max_iterations: int = 1000,
+        penetration: str = "moreau",
+        recovery: float = 0.0,
+        on_failure: str = "warn",
+        repair: bool = False,
+        recorders=(),
+        about: dict | None = None,
+        check: bool = True,
+    ):
+        if not isinstance(scene, Scene):
+            raise InputError(f"Simulation got {scene!r}; give a Scene.")
+        for name, value in (("time_step", time_step), ("tolerance", tolerance), ("max_iterations", max_iterations)):
+            if not (np.isscalar(value) and math.isfinite(value) and value > 0):
+                raise InputError(f"Simulation got {name}={value!r}; give a positive number.")
+        if penetration not in ("moreau", "anticipate"):
+            raise InputError(f"penetration is {penetration!r}; choose 'moreau' or 'anticipate'.")
+        if on_failure not in ("warn", "raise", "ignore"):
+            raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
+        if not (math.isfinite(recovery) and recovery >= 0):
+            raise InputError(f"recovery is {recovery!r}; give a speed >= 0.")
+        self.scene, self.model = scene, scene.freeze()
+        self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
+        self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
+        self.recorders = list(recorders)
+        self.time, self.steps = 0.0, 0
+        self.failures = 0
+        self.seconds, self.last_seconds = dict.fromkeys(STAGES, 0.0), dict.fromkeys(STAGES, 0.0)
+        self.about = dict(about or {})
+        self._warned = False
+        self._start_arrays()
+        if repair:
+            self.repair()
+        if check:
+            self._check_start()
+        self._sums = np.zeros(4)  # force work, inflow, closure, kinetic energy now
+        self._sums[3] = self._kinetic()
+        self._works = np.zeros((len(self.model.laws), 5))
+        self.report = SolveReport(0.0, 0, True, 0, -1, 0.0, 0.0, 0.0, "No step yet.")
+
+    # ---- arrays ----------------------------------------------------------------------------------------------------
+
+    def _start_arrays(self):
+        """Own, writable copies of the model's arrays, and everything derived from them."""
+        self.bodies = Bodies(*(np.array(array) for array in self.model.bodies))
+        self._taken = len(self.scene.blocks)
+        self.pairs = detection.no_pairs()
+        self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
+        self._count = (0, 0)
+        self._kappa = 2.5 if self.model.dimension == 3 else 2.0
+        self.rows = self._packed(self.bodies)
+        self._derive()
+
+    @staticmethod
+    def _packed(bodies: Bodies) -> np.ndarray:
+        """The rows (N, 8) of `contacts` from velocities and spins."""
+        rows = np.empty((len(bodies.mass), 8))
+        rigid.pack(bodies.velocity, bodies.spin, bodies.mass, bodies.kind, bodies.simple, bodies.size, rows)
+        return rows
+
+    def _derive(self):
+        """Arrays that follow from the bodies: at the start, and when bodies come or go."""
+        bodies, laws, model = self.bodies, self.model.laws, self.model
+        n = len(bodies.mass)
+        simple = bodies.simple.copy()
+        simple[model.planes.body] = True
+        for identity, (_, spin) in model.drives.items():
+            # A plane that turns has lever arms; only a constant zero spin is surely none.
+            still = getattr(spin, "kind", "") == "constant" and not np.any(spin(0.0))
+            row = self._row(identity)
+            if row is not None and not still and row in model.planes.body:
+                simple[row] = False
+        self._simple_body = simple
+        isotropic = laws[:, FRICTION_1] == laws[:, FRICTION_2]
+        self._simple_law = isotropic & (laws[:, [TAU, ROLLING, SPINNING, COHESION, TENSION]] == 0).all(axis=1)
+        self._all_simple = bool(simple.all() and self._simple_law.all())
+        self._before, self._free = np.empty((n, 8)), np.empty((n, 8))
+        self._force, self._torque = np.zeros((n, 3)), np.zeros((n, 3))
+        self._inverse = np.zeros((0 if self._all_simple else n, 3, 3))
+        self._places = np.empty((len(model.balls.radius), 3))
+        self._reference = None  # the neighbours must be searched again
+        self._small = float(model.balls.radius.min()) if len(model.balls.radius) else 1.0
+        self._springs = model.springs._replace(
+            first=self._rows_of(model.springs.first), second=self._rows_of(model.springs.second)
+        )
+
+    def _row(self, identity: int) -> int | None:
+        """The row of the body with this number, None where it was removed."""
+        row = int(np.searchsorted(self.bodies.identity, identity))
+        return row if row < len(self.bodies.identity) and self.bodies.identity[row] == identity else None
+
+    def _rows_of(self, identities) -> np.ndarray:
+        rows = [-1 if i < 0 else self._row(int(i)) for i in identities]
+        if None in rows:
+            raise InputError("A spring holds a body that was removed; remove its springs first, or keep the body.")
+        return np.array(rows, dtype=np.int64)
+
+    # ---- bodies that come and go -----------------------------------------------------------------------------------
+
+    def add(self, shape, **options) -> int:
+        """Add a body to the running simulation: as `Scene.add`. The other contacts keep their memory."""
+        number = self.scene.add(shape, **options)
+        self._take_new_blocks()
+        return number
+
+    def add_many(self, shapes, **options) -> np.ndarray:
+        """Add many balls to the running simulation: as `Scene.add_many`."""
+        numbers = self.scene.add_many(shapes, **options)
+        self._take_new_blocks()
+        return numbers
+
+    def _take_new_blocks(self):
+        """Append what the scene got since the last time; new bodies enter the ledger with their energy."""
+        blocks = self.scene.blocks[self._taken :]
+        self._taken = len(self.scene.blocks)
+        model, before = self.model, len(self.bodies.mass)
+        new = join([block.bodies for block in blocks], Bodies)
+        shift = before - int(new.identity[0])  # rows follow on, whatever was removed
+        balls = [block.balls._replace(body=block.balls.body + shift) for block in blocks]
+        planes = [block.planes._replace(body=block.planes.body + shift) for block in blocks]
+        self.bodies = join([self.bodies, new], Bodies)
+        self.rows = np.concatenate([self.rows, self._packed(new)])
+        laws = self.scene.law_table() if self.scene.changed_materials else model[6:9]
+        if len(laws[0]) != len(self._works):
+            self._works = np.concatenate([self._works, np.zeros((len(laws[0]) - len(self._works), 5))])
+        self.model = model._replace(
+            balls=join([model.balls, *balls], Balls), planes=join([model.planes, *planes], Planes),
+            springs=self.scene.springs(), drives=self.scene.drives, forces=self.scene.forces,
+            laws=laws[0], law_index=laws[1], law_axes=laws[2],
+        )  # fmt: skip
+        self._derive()
+        self._count_inflow()
+
+    def remove(self, numbers) -> None:
+        """Take bodies out of the running simulation, by number; the other contacts keep their memory."""
+        gone = [self._row(int(i)) for i in np.atleast_1d(numbers)]
+        if None in gone:
+            raise InputError(
+                f"remove got a number of no present body; sim.identities lists the {len(self.rows)} present."
+            )
+        stay = np.ones(len(self.rows), dtype=bool)
+        stay[gone] = False
+        if not (self.bodies.kind[stay] == FREE).any():
+            raise InputError("remove would leave no free body; keep one, or end the simulation.")
+        model, pairs = self.model, self.pairs
+        new_row = np.cumsum(stay) - 1
+        ball, plane = stay[model.balls.body], stay[model.planes.body]
+        balls = Balls(*(array[ball] for array in model.balls))
+        planes = Planes(*(array[plane] for array in model.planes))
+        first = np.concatenate([ball[pairs.first[: pairs.balls]], plane[pairs.first[pairs.balls :]]])
+        keep = first & ball[pairs.second]
+        new_ball, new_plane = np.cumsum(ball) - 1, np.cumsum(plane) - 1
+        split = int(keep[: pairs.balls].sum())
+        kept = [array[keep] for array in pairs[:-1]]
+        kept[0] = np.concatenate([new_ball[kept[0][:split]], new_plane[kept[0][split:]]]).astype(np.int32)
+        kept[1] = new_ball[kept[1]].astype(np.int32)
+        self.pairs = detection.Pairs(*kept, split)
+        self.model = model._replace(
+            balls=balls._replace(body=new_row[balls.body]), planes=planes._replace(body=new_row[planes.body])
+        )
+        self.bodies = Bodies(*(array[stay] for array in self.bodies))
+        self.rows = self.rows[stay]
+        self._count = (0, 0)
+        self._derive()
+        self._count_inflow()
+
+    def _count_inflow(self):
+        """Book the kinetic energy that came or went with bodies."""
+        kinetic = self._kinetic()
+        self._sums[1] += kinetic - self._sums[3]
+        self._sums[3] = kinetic
+
+    # ---- what the user reads ---------------------------------------------------------------------------------------
+
+    def _flat(self, array):
+        return array[..., : self.model.dimension].copy()
+
+    @property
+    def identities(self) -> np.ndarray:
+        """(N,) the numbers that `Scene.add` gave to the bodies, row by row."""
+        return self.bodies.identity.copy()
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(N, d) centres of mass, m."""
+        return self._flat(self.bodies.position)
+
+    @property
+    def rotations(self) -> np.ndarray:
+        """(N, 4) unit quaternions (w, x, y, z) in 3D, (N,) angles in (-pi, pi] in 2D."""
+        q = quaternions.product(self.bodies.orientation, quaternions.conjugate(self.bodies.principal))
+        if self.model.dimension == 3:
+            return q
+        return np.angle((q[:, 0] + 1j * q[:, 3]) ** 2)
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """(N, d) m/s."""
+        return self._flat(self.rows[:, :3])
+
+    @property
+    def spins(self) -> np.ndarray:
+        """(N, 3) in space in 3D, (N,) in 2D; rad/s."""
+        spin = self.rows[:, 3:6] / self.rows[:, 7:]
+        return spin if self.model.dimension == 3 else spin[:, 2]
+
+    @property
+    def contacts(self) -> Contacts:
+        """The active contacts of the last step."""
+        return self._contacts()
+
+    @property
+    def energy(self) -> Energy:
+        """The ledger so far."""
+        w = self._works
+        return Energy(
+            float(self._sums[3]), self._potential(), float(self._sums[0]), float(w[:, 4].sum()), w[:, 0].copy(),
+            w[:, 1].copy(), w[:, 2].copy(), float(w[:, 3].sum()), float(self._sums[1]), float(self._sums[2]),
+        )  # fmt: skip
+
+    def _contacts(self) -> Contacts:
+        """Contacts of both classes, with frames, in the scene's dimension."""
+        m, g = self._count
+        d, s, q = self.model.dimension, self._simple, self._general
+        normals = np.concatenate([s.row[:m, :3], q.frame[:g, 0]])
+        frames = np.empty((m + g, 3, 3))
+        for k in range(m):
+            prepare.local_frame(normals[k], np.zeros(3), d == 2, frames[k])
+        frames[m:] = q.frame[:g]
+        pair = np.concatenate([s.pair[:m], q.pair[:g]])
+        impulse = np.concatenate([np.einsum("kij,kj->ki", frames[:m], s.row[:m, 3:6]), q.impulse[:g]])
+        moment = np.concatenate([np.zeros((m, 3)), q.moment[:g]])
+        gap = self._gap[pair] if len(pair) else np.zeros(0)
+        ball = self.pairs.second[pair]
+        reach = self.model.balls.radius[ball] + 0.5 * gap
+        point = self._places[ball] - reach[:, None] * normals if len(pair) else np.zeros((0, 3))
+        a, b = np.concatenate([s.a[:m], q.a[:g]]), np.concatenate([s.b[:m], q.b[:g]])
+        identity = self.bodies.identity
+        return Contacts(
+            np.stack([identity[a], identity[b]], axis=1), point[:, :d].copy(), normals[:, :d].copy(), gap,
+            impulse[:, :d].copy(), frames[:, :d, :d].copy(), np.concatenate([s.status[:m], q.status[:g]]),
+            moment if d == 3 else moment[:, 2:].copy(),
+        )  # fmt: skip
+
+    def _kinetic(self) -> float:
+        b = self.bodies
+        return rigid.energies(self.rows, self.rows, self.rows, b.kind, b.mass, b.inertia, b.orientation)[0]
+
+    def _potential(self) -> float:
+        b = self.bodies
+        free = b.kind == FREE
+        energy = -float((b.mass[free] * (b.position[free] @ self.model.gravity)).sum())
+        if len(self._springs.first):
+            energy += rigid.pull_springs(
+                self._springs,
+                b.position,
+                b.orientation,
+                self.rows,
+                np.zeros_like(b.position),
+                np.zeros_like(b.position),
+            )
+        return energy
+
+    # ---- the step --------------------------------------------------------------------------------------------------
+
+    def step(self) -> SceneStep:
+        """Make one step of length `time_step`."""
+        clock = time.perf_counter
+        begin = clock()
+        h, bodies = self.time_step, self.bodies
+        self._drive(self.time + h / 2)
+        self._before[:] = self.rows
+        rigid.drift(bodies.position, bodies.orientation, self.rows, h / 2)
+        loaded = self._load(self.time + h / 2)
+        rigid.relax(self.rows, bodies.kind, bodies.mass, bodies.inertia, bodies.orientation, self._force, self._torque,
+                    self.model.gravity, h, loaded)  # fmt: skip
+        self._free[:] = self.rows
+        moved = clock()
+        self._detect()
+        detected = clock()
+        framed, iterations, residual, worst, complementarity = self._solve()
+        solved = clock()
+        self._book()
+        rigid.drift(bodies.position, bodies.orientation, self.rows, h / 2)
+        self.steps += 1
+        self.time = self.steps * h
+        self._finish_report(iterations, residual, worst, complementarity)
+        ended = clock()
+        record = self.last_seconds["record"]  # of the step before: this one's is known only at its end
+        self.last_seconds = {
+            "detection": detected - moved,
+            "frames": framed,
+            "solve": solved - detected - framed,
+            "integrate": moved - begin + ended - solved,
+            "record": record,
+        }
+        for recorder in self.recorders:
+            recorder(self)
+        self.last_seconds["record"] = clock() - ended
+        for stage, value in self.last_seconds.items():
+            self.seconds[stage] += value
+        return SceneStep(self.time, sum(self._count), self.report, dict(self.last_seconds))
+
+    def run(self, *, until: float, progress: bool | None = None) -> "Simulation":
+        """Step until the time ``until``; on a terminal with a progress bar. Returns the simulation itself.
+
+        First and last frame always go to the recorders.
+        """
+        count = round((until - self.time) / self.time_step)
+        if count < 0:
+            raise InputError(
+                f"until={until} lies before the time {self.time:.6g} of the simulation; give a later time."
+            )
+        from .progress import progress_bar
+
+        failures = self.failures
+        for recorder in self.recorders:
+            recorder.begin(self)
+        try:
+            with progress_bar(self, count, progress) as advance:
+                for _ in range(count):
+                    self.step()
+                    advance()
+        finally:
+            for recorder in self.recorders:
+                recorder.end(self)
+        if self.failures > failures and self.on_failure == "warn":
+            warnings.warn(
+                f"{self.failures - failures} of {count} steps were not solved to the tolerance {self.tolerance:g}; "
+                "raise max_iterations, shorten time_step or accept a larger tolerance.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _drive(self, t):
+        """Give driven bodies their velocity at the time ``t``."""
+        d = self.model.dimension
+        for identity, (velocity, spin) in self.model.drives.items():
+            row = self._row(identity)
+            if row is None:
+                continue
+            self.rows[row, :d] = velocity(t)
+            if d == 3:
+                self.rows[row, 3:6] = self.rows[row, 7] * np.asarray(spin(t))
+            else:
+                self.rows[row, 5] = self.rows[row, 7] * np.asarray(spin(t)).item()
+
+    def _load(self, t) -> bool:
+        """Collect forces and torques at the time ``t``; False where gravity is alone."""
+        if not self.model.forces and not len(self._springs.first):
+            return False
+        d = self.model.dimension
+        self._force[:], self._torque[:] = 0.0, 0.0
+        for identity, loads in self.model.forces.items():
+            row = self._row(identity)
+            for force, torque in loads if row is not None else ():
+                self._force[row, :d] += force(t)
+                if d == 3:
+                    self._torque[row] += torque(t)
+                else:
+                    self._torque[row, 2] += np.asarray(torque(t)).item()
+        b = self.bodies
+        rigid.pull_springs(self._springs, b.position, b.orientation, self.rows, self._force, self._torque)
+        return True
+
+    def _detect(self, slack: float = 0.0):
+        """Gaps and normals of all neighbours at the present positions, and the active ones among them."""
+        model, bodies = self.model, self.bodies
+        balls, planes = model.balls, model.planes
+        detection.place_balls(bodies.position, bodies.orientation, balls.centre, balls.body, self._places)
+        normals = np.empty((len(planes.body), 3))
+        points = bodies.position[planes.body]
+        if len(planes.body):
+            turned = np.empty((len(planes.body), 3))
+            detection.place_balls(points * 0.0, bodies.orientation[planes.body], planes.normal,
+                                  np.arange(len(planes.body)), turned)  # fmt: skip
+            normals = turned
+        self._renew_neighbours(normals, points)
+        pairs = self.pairs
+        k = len(pairs.first)
+        self._gap, self._normal, self._active = np.empty(k), np.empty((k, 3)), np.zeros(k, dtype=bool)
+        detection.measure_gaps(pairs.first, pairs.second, pairs.balls, self._places, balls.radius, normals, points,
+                               self._gap, self._normal)  # fmt: skip
+        if slack:
+            self._gap -= slack
+        self._select(self._before, self.rows)
+
+    def _reach(self) -> float:
+        """How far two bodies can come nearer in a step at the present velocities; 0 where nothing is anticipated."""
+        if self.penetration != "anticipate":
+            return 0.0
+        speed = math.sqrt(float((self.rows[:, :3] ** 2).sum(axis=1).max()))
+        if not self._all_simple:
+            spin = self.rows[:, 3:6] / self.rows[:, 7:]
+            speed += math.sqrt(float((spin**2).sum(axis=1).max())) * float(self.bodies.size.max())
+        return 2.0 * self.time_step * speed
+
+    def _renew_neighbours(self, normals, points):
+        """Rebuild the pair list where some body may have met one outside of it."""
+        reach = self._reach()
+        if self._reference is not None:
+            places, old_normals, old_points = self._reference
+            if np.array_equal(normals, old_normals) and np.array_equal(points, old_points):
+                self._shift = detection.largest_shift(self._places, places)
+                if 2.0 * self._shift + reach <= self._skin:
+                    return
+        self._shift, self._skin = 0.0, max(0.3 * self._small, 2.0 * reach)
+        self._reference = (self._places.copy(), normals.copy(), points.copy())
+        self.pairs = detection.find_pairs(
+            self.model, self.bodies.kind, self._places, normals, points, self._skin, self.pairs, self._simple_law,
+            self._simple_body,
+        )  # fmt: skip
+
+    def _more_contacts(self) -> bool:
+        """With anticipation: whether the velocities just found close gaps of pairs left out; marks those."""
+        if 2.0 * self._shift + self._reach() > self._skin:  # faster than expected: search farther
+            marked = int(self._active.sum())
+            self._reference = None
+            self._detect()
+            self._select(self._before, self._free)
+            return bool(self._active.sum() > marked)
+        return bool(self._select(self.rows, self.rows))
+
+    def _select(self, one, two) -> int:
+        """Mark pairs as active; how many are new."""
+        pairs, model = self.pairs, self.model
+        return prepare.select(
+            pairs.first, pairs.second, pairs.balls, model.balls.body, model.planes.body, self._gap, self._normal,
+            self._places, model.balls.radius, self.bodies.position, one, two, self.time_step,
+            self.penetration == "anticipate", self._active,
+        )  # fmt: skip
+
+    def _solve(self):
+        """Solve the contacts; with anticipation, again as long as the solution closes gaps of pairs left out."""
+        framed, sweeps = 0.0, 0
+        while True:
+            begin = time.perf_counter()
+            scale = self._fill()
+            framed += time.perf_counter() - begin
+            m, g = self._count
+            iterations, residual, worst, complementarity = gauss_seidel.nlgs(
+                self.rows, self._inverse, self._simple, m, self._general, g, self._kappa, self.model.dimension, scale,
+                self.tolerance, self.max_iterations,
+            )  # fmt: skip
+            sweeps += iterations if m + g else 0
+            pairs = self.pairs
+            self._cone = gauss_seidel.store_simple(self._simple, m, pairs.impulse, pairs.status)
+            if g:
+                cone = gauss_seidel.store_general(self._general, g, pairs.impulse, pairs.moment, pairs.status)
+                self._cone = max(self._cone, cone)
+            if self.penetration != "anticipate" or not self._more_contacts():
+                gauss_seidel.forget(pairs.status, pairs.impulse, pairs.moment, self._active)
+                return framed, sweeps, residual, worst, complementarity
+            self.rows[:] = self._free
+
+    def _fill(self) -> float:
+        """Contacts of the step from the active pairs, with the first guess added to the velocities."""
+        pairs, model, b = self.pairs, self.model, self.bodies
+        h, anticipate = self.time_step, self.penetration == "anticipate"
+        head = (pairs.first, pairs.second, pairs.law, pairs.simple)
+        known = (pairs.balls, model.balls.body, model.planes.body, self._active, self._gap, self._normal)
+        while True:
+            m, scale = prepare.activate_simple(
+                *head, pairs.impulse, pairs.status, *known, self._before, self.rows, model.laws, h, anticipate,
+                self.recovery, self._kappa, model.dimension, self._simple,
+            )  # fmt: skip
+            if m <= len(self._simple.pair):
+                break
+            self._simple = prepare.simple_contacts(int(1.3 * m) + 64)
+        g = 0
+        if not self._all_simple:
+            rigid.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, self._inverse)
+            while True:
+                g, more = prepare.activate_general(
+                    *head, pairs.impulse, pairs.moment, pairs.status, *known, self._places, model.balls.radius,
+                    b.position, b.orientation, self._before, self.rows, self._inverse, model.laws, model.law_axes, h,
+                    anticipate, self.recovery, model.dimension, self._general,
+                )  # fmt: skip
+                if g <= len(self._general.pair):
+                    break
+                self._general = prepare.general_contacts(int(1.3 * g) + 8)
+            scale += more
+        self._count = (m, g)
+        gauss_seidel.warm_start_simple(self.rows, self._simple, m, self._kappa)
+        if g:
+            gauss_seidel.warm_start_general(self.rows, self._inverse, self._general, g)
+        return scale
+
+    def _book(self):
+        """Enter the step into the energy ledger."""
+        b, (m, g) = self.bodies, self._count
+        works = np.zeros_like(self._works)
+        gauss_seidel.book_simple(self._before, self.rows, b.kind, self.pairs.law, self._simple, m, works)
+        if g:
+            gauss_seidel.book_general(self._before, self.rows, b.kind, self.pairs.law, self._general, g, works)
+        first, last, work = rigid.energies(
+            self._before, self._free, self.rows, b.kind, b.mass, b.inertia, b.orientation
+        )
+        if not math.isfinite(last):
+            raise InputError(
+                f"A velocity became infinite or nan at t = {self.time + self.time_step:.6g}; check that forces and "
+                "motions return finite numbers, and shorten time_step if the motion blows up."
+            )
+        self._works += works
+        self._sums[0] += work
+        self._sums[2] += abs(last - first - work - works.sum())
+        self._sums[3] = last
+
+    def _finish_report(self, iterations, residual, worst, complementarity):
+        """The `SolveReport` of the step, and what the failure policy asks."""
+        contacts = sum(self._count)
+        depth, relative = 0.0, 0.0
+        if contacts and len(self._gap):
+            k = int(np.argmin(self._gap))
+            depth = max(0.0, -float(self._gap[k]))
+            relative = depth / self._pair_size(k)
+        converged = residual <= self.tolerance
+        scale = math.sqrt(max(1e-300, float((self._simple.row[: self._count[0], 3:6] ** 2).sum())))
+        message = (
+            f"Solved: residual {residual:.1e} after {iterations} sweeps over {contacts} contacts."
+            if converged
+            else f"Not solved: residual {residual:.1e} after {iterations} sweeps over {contacts} contacts, asked "
+            f"{self.tolerance:g}; raise max_iterations, shorten time_step or accept a larger tolerance."
+        )
+        self.report = SolveReport(
+            residual,
+            iterations,
+            converged,
+            contacts,
+            worst,
+            depth,
+            self._cone / scale,
+            complementarity,
+            message,
+            relative,
+        )
+        if not converged:
+            self.failures += 1
+            if self.on_failure == "raise":
+                raise ConvergenceError(f"At t = {self.time:.6g}: {message}")
+
+    def _pair_size(self, k: int) -> float:
+        """The smaller radius of a pair."""
+        radius = self.model.balls.radius
+        size = radius[self.pairs.second[k]]
+        return float(min(size, radius[self.pairs.first[k]]) if k < self.pairs.balls else size)
+
+    # ---- questions and repairs -------------------------------------------------------------------------------------
+
+    def _check_start(self):
+        """Overlaps beyond a bound and steps that are too long."""
+        self._before[:] = self.rows
+        self._detect()
+        if len(self._gap):
+            relative = [-self._gap[k] / self._pair_size(k) for k in np.flatnonzero(self._gap < 0)]
+            if relative and max(relative) > self.OVERLAP_LIMIT:
+                k = int(np.flatnonzero(self._gap < 0)[int(np.argmax(relative))])
+                a, b = self._pair_bodies(k)
+                raise InputError(
+                    f"Bodies {a} and {b} overlap by {max(relative):.0%} of the smaller radius at the start; move them "
+                    "apart, or let Simulation(..., repair=True) do it."
+                )
+        speed = np.sqrt((self.rows[self.bodies.kind == FREE, :3] ** 2).sum(axis=1))
+        if speed.size and self.time_step * speed.max() > 2 * self._small:
+            warnings.warn(
+                f"A body moves {self.time_step * speed.max():.3g} in one step, more than the smallest diameter "
+                f"{2 * self._small:.3g}, and may cross another one; a time_step of {self._small / speed.max():.2g} would do.",
+                stacklevel=3,
+            )
+
+    def _pair_bodies(self, k: int) -> tuple[int, int]:
+        pairs, model = self.pairs, self.model
+        a = model.balls.body[pairs.first[k]] if k < pairs.balls else model.planes.body[pairs.first[k]]
+        return int(self.bodies.identity[a]), int(self.bodies.identity[model.balls.body[pairs.second[k]]])
+
+    def is_equilibrium(self, *, tolerance: float = 1e-6, slack: float = 1e-6) -> Equilibrium:
+        """Whether the present position is a possible equilibrium: one step from rest, nothing moved (2004, 6.2).
+
+        ``tolerance`` of the solver; bodies nearer than ``slack`` times the smallest radius count as touching. The
+        motion is left as it was; the answer carries the contact forces (impulses / time_step) that prove it.
+        """
+        kept = (self.rows.copy(), self.tolerance, self.pairs, self.penetration, self.time, self._reference, self._works)
+        kept_step = (self._count, self._simple, self._general, self._sums.copy(), self.report)
+        self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
+        self.rows[:, :6] = 0.0
+        self.tolerance, self.penetration = tolerance, "moreau"
+        self.pairs = self.pairs._replace(
+            impulse=self.pairs.impulse.copy(), moment=self.pairs.moment.copy(), status=self.pairs.status.copy()
+        )
+        try:
+            b, h = self.bodies, self.time_step
+            self._before[:] = self.rows
+            loaded = self._load(self.time)
+            rigid.relax(self.rows, b.kind, b.mass, b.inertia, b.orientation, self._force, self._torque,
+                        self.model.gravity, h, loaded)  # fmt: skip
+            fall = np.sqrt((self.rows[:, :6] ** 2).sum(axis=1).max())
+            self._free[:] = self.rows
+            self._detect(slack * self._small)
+            _, iterations, residual, worst, complementarity = self._solve()
+            left = float(np.sqrt((self.rows[b.kind == FREE, :6] ** 2).sum(axis=1).max()))
+            share = left / fall if fall > 0 else left
+            report = SolveReport(residual, iterations, residual <= tolerance, sum(self._count), worst, 0.0, self._cone,
+                                 complementarity, "One step from rest.")  # fmt: skip
+            return Equilibrium(bool(share <= 1e3 * tolerance), share, self._contacts(), report)
+        finally:
+            self.rows[:], self.tolerance, self.pairs, self.penetration, self.time, self._reference, self._works = kept
+            self._count, self._simple, self._general, self._sums, self.report = kept_step
+
+    def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
+        """Move overlapping bodies apart and return the largest overlap left, over the smallest radius.
+
+        Each round solves the contact problem of the displacements, without friction: the shortest displacement in the
+        metric of masses for which no linearised gap is negative (1986, eq. 10.8).
+        """
+        kept = (self.rows.copy(), self.time_step, self.penetration, self.recovery, self.tolerance, self.model)
+        kept_report = getattr(self, "report", None)
+        frictionless = self.model.laws.copy()
+        frictionless[:] = 0.0
+        self.model = self.model._replace(laws=frictionless)
+        self.time_step, self.penetration, self.recovery, self.tolerance = 1.0, "anticipate", math.inf, 1e-8
+        left = math.inf
+        try:
+            for _ in range(rounds):
+                self.rows[:, :6] = 0.0
+                self._before[:], self._free[:] = self.rows, self.rows
+                self._detect()
+                left = max(0.0, -float(self._gap.min()) / self._small) if len(self._gap) else 0.0
+                if left <= bound:
+                    break
+                self._solve()
+                rigid.drift(self.bodies.position, self.bodies.orientation, self.rows, 1.0)
+        finally:
+            self.rows[:], self.time_step, self.penetration, self.recovery, self.tolerance, self.model = kept
+            self.pairs = detection.no_pairs()
+            self._reference = None
+            self._count = (0, 0)
+            if kept_report is not None:
+                self.report = kept_report
+        return left
+
+    # ---- frames and files ------------------------------------------------------------------------------------------
+
+    def frame(self) -> Frame:
+        """The present state as a `Frame`, the same that a result file gives."""
+        from .storage import make_frame
+
+        b = self.bodies._replace(velocity=self.rows[:, :3].copy(), spin=self.rows[:, 3:6] / self.rows[:, 7:])
+        b = b._replace(position=b.position.copy(), orientation=b.orientation.copy())
+        return make_frame(self.time, self.steps, self.time_step, self.model.dimension, self.scene.gravity, b,
+                          self.model.balls, self.model.planes, self.contacts)  # fmt: skip
+
+    def restore(self, path) -> "Simulation":
+        """Take over the last state of a result file, to go on from it with the same bits.
+
+        Materials, drives and forces stay those of this simulation; a recorder on the same file goes on adding to it.
+        """
+        from . import storage
+
+        with storage.Recording(path) as recording:
+            block = storage.last_block(recording)
+            pairs, checkpoint = storage.restored_memory(recording)
+            scaled = storage.scaled_spins(recording)
+            self.steps, self.time = int(recording.file["frames/step"][-1]), float(recording.times[-1])
+        self.bodies = block.bodies
+        self.model = self.model._replace(bodies=block.bodies, balls=block.balls, planes=block.planes)
+        self.scene.blocks, self._taken = [block], 1
+        self.failures, self.scene.count = (int(n) for n in checkpoint["numbers"])
+        self._sums, self._works = checkpoint["sums"], checkpoint["works"]
+        self.seconds = dict(zip(STAGES, checkpoint["seconds"].tolist(), strict=True))
+        self.rows = self._packed(self.bodies)
+        self.rows[:, 3:6] = scaled
+        self.pairs, self._count = pairs, (0, 0)
+        self._derive()
+        for recorder in self.recorders:
+            if getattr(recorder, "path", None) is not None and recorder.path.resolve() == Path(path).resolve():
+                recorder.resume(self)
+        return self
+
+    @classmethod
+    def from_file(cls, path, **options) -> "Simulation":
+        """The simulation of a result file, ready to go on; ``options`` replace those of the file."""
+        from . import storage
+
+        with storage.Recording(path) as recording:
+            scene = storage.load_scene(recording)
+            scene.blocks = [storage.last_block(recording)]
+            scene.count = int(recording.file["checkpoint/numbers"][1])
+            kept = recording.parameters["options"] | {"about": recording.parameters["about"]}
+            for material, count in enumerate(
+                np.bincount(scene.blocks[0].balls.material, minlength=len(scene.materials.names))
+            ):
+                scene._bodies_of[material] = (min(int(count), 2), bool(count))
+            for material in scene.blocks[0].planes.material:
+                number, free = scene._bodies_of[int(material)]
+                scene._bodies_of[int(material)] = (min(number + 1, 2), free)
+        simulation = cls(scene, **(kept | options), check=False)
+        return simulation.restore(path)
+
+    def plot(self, ax=None, **options):
+        """Draw the bodies and the contact forces; returns the axes."""
+        from .plotting import plot_scene
+
+        return plot_scene(self.frame(), ax, **options)

@@ -1,0 +1,446 @@
+"""The result file: one HDF5 file per run, layout version 1.
+
+::
+
+    /                attributes: format, layout, version, parameters (JSON: dimension, time_step, materials, laws, ...)
+    /bodies/*        what does not change, one row per body that ever was: identity, mass, inertia, kind, ...
+    /balls/*         radius, centre, body (identity), material of the spheres and disks
+    /planes/*        normal, body (identity), material
+    /frames/*        one row per frame: time, step, first row and number of rows in /frame_bodies and /frame_contacts
+    /frame_bodies/*  identity, position, orientation, velocity, scaled_spin of all frames, one after the other
+    /frame_contacts/*  bodies, point, normal, tangent, gap, impulse, moment, status of all frames
+    /log/*           one row per step: time, contacts, iterations, residual, penetration, energies, stage times
+    /checkpoint/*    what else is needed to go on from the last frame with the same bits
+
+Lengths of vectors are always 3; orientation is a unit quaternion (w, x, y, z) from the principal axes to space; impulses
+are in N s along (normal, tangent, normal x tangent); scaled_spin is the spin in space times the radius for simple balls.
+The file is replaced as a whole by an atomic rename: whenever the process dies, what is there opens. No pickle, no code.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from . import quaternions
+from ._version import __version__
+from .detection import Pairs
+from .errors import InputError
+from .laws import Law
+from .loads import Profile
+from .scene import Block, Scene
+from .state import DRIVEN, Balls, Bodies, Contacts, Frame, Planes
+
+FORMAT, LAYOUT = "contactdynamics", 1
+STATIC = ("identity", "principal", "mass", "inertia", "kind", "simple", "size")
+LOG = ("time", "contacts", "iterations", "residual", "penetration", "relative_penetration", "kinetic", "potential",
+       "force_work", "drive_work", "normal_work", "tangential_work", "rolling_work", "recovery_work", "closure",
+       "detection", "frames", "solve", "integrate", "record")  # fmt: skip
+INDEX = ("time", "step", "body_start", "bodies", "contact_start", "contacts")
+
+
+# ---- writing -------------------------------------------------------------------------------------------------------
+
+
+def frame_arrays(simulation) -> dict:
+    """The arrays of the present frame, as they are written."""
+    b, c = simulation.bodies, simulation.contacts
+    d, k = simulation.model.dimension, len(c.gap)
+
+    def wide(array, columns):
+        out = np.zeros((len(array), columns))
+        out[:, : array.shape[1]] = array
+        return out
+
+    moment = np.zeros((k, 3))
+    moment[:, 3 - c.moment.shape[1] :] = c.moment
+    return {
+        "time": simulation.time,
+        "step": simulation.steps,
+        "bodies": {
+            "identity": b.identity.copy(), "position": b.position.copy(), "orientation": b.orientation.copy(),
+            "velocity": simulation.rows[:, :3].copy(), "scaled_spin": simulation.rows[:, 3:6].copy(),
+        },
+        "contacts": {
+            "bodies": c.bodies, "point": wide(c.point, 3), "normal": wide(c.normal, 3),
+            "tangent": wide(c.frame[:, 1], 3) if k else np.zeros((0, 3)), "gap": c.gap,
+            "impulse": wide(c.impulse, 3), "moment": moment if d == 3 else moment, "status": c.status,
+        },
+    }  # fmt: skip
+
+
+def checkpoint_arrays(simulation) -> dict:
+    """The contact memory and the ledger: with the last frame, all that the next step needs."""
+    pairs = simulation.pairs
+    held = np.flatnonzero(pairs.status)
+    return {
+        "first": pairs.first[held], "second": pairs.second[held], "plane": held >= pairs.balls,
+        "impulse": pairs.impulse[held], "moment": pairs.moment[held], "status": pairs.status[held],
+        "sums": simulation._sums.copy(), "works": simulation._works.copy(),
+        "numbers": np.array([simulation.failures, simulation.scene.count], dtype=np.int64),
+        "seconds": np.array(list(simulation.seconds.values())),
+    }  # fmt: skip
+
+
+def _functions(table: dict) -> dict:
+    """Functions of time by body, as JSON: profiles with their numbers, others as "function"."""
+
+    def one(function):
+        if isinstance(function, Profile):
+            return {"kind": function.kind, "numbers": [np.asarray(n).tolist() for n in function.numbers]}
+        return {"kind": "function"}
+
+    def many(value):
+        return (
+            [many(v) for v in value]
+            if isinstance(value, tuple | list) and not isinstance(value, Profile)
+            else one(value)
+        )
+
+    return {str(k): many(v) for k, v in table.items()}
+
+
+def parameters(simulation) -> dict:
+    """What was asked, as JSON: enough to build the scene again."""
+    scene, materials = simulation.scene, simulation.scene.materials
+    pairs = [
+        {"pair": list(pair), "law": vars(law).copy(), "axis": np.asarray(materials.axes.get(pair, ())).tolist()}
+        for pair, law in materials.pairs.items()
+    ]
+    springs = [
+        [np.asarray(column[k]).tolist() for column in scene.springs()] for k in range(len(scene.springs().first))
+    ]
+    names = ("time_step", "tolerance", "max_iterations", "penetration", "recovery", "on_failure")
+    return {
+        "dimension": scene.dimension,
+        "gravity": scene.gravity.tolist(),
+        "options": {name: getattr(simulation, name) for name in names},
+        "materials": [
+            {"name": n, "density": d, "own": o}
+            for n, d, o in zip(materials.names, materials.densities, materials.own, strict=True)
+        ],
+        "pairs": pairs,
+        "order": materials.order,
+        "drives": _functions(scene.drives),
+        "forces": _functions(scene.forces),
+        "springs": springs,
+        "about": simulation.about,
+    }
+
+
+def _append(group: h5py.Group, name: str, array: np.ndarray, compress: bool) -> None:
+    """Append rows to a dataset that grows."""
+    array = np.asarray(array)
+    if name not in group:
+        rows = max(16, min(4096, 65536 // max(1, array[:1].nbytes)))
+        options = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if compress else {}
+        group.create_dataset(
+            name, data=array, maxshape=(None, *array.shape[1:]), chunks=(rows, *array.shape[1:]), **options
+        )
+        return
+    data = group[name]
+    before = len(data)
+    data.resize(before + len(array), axis=0)
+    data[before:] = array
+
+
+def _append_static(file: h5py.File, simulation) -> None:
+    """Bodies that came since the last commit."""
+    known = len(file["bodies/identity"]) if "bodies/identity" in file else 0
+    newest = int(file["bodies/identity"][-1]) if known else -1
+    b, model = simulation.bodies, simulation.model
+    new = b.identity > newest
+    for name in STATIC:
+        array = getattr(b, name)[new]
+        _append(file.require_group("bodies"), name, array, False)
+    for group, table in (("balls", model.balls), ("planes", model.planes)):
+        rows = new[table.body]
+        for name, array in zip(table._fields, table, strict=True):
+            column = b.identity[array[rows]] if name == "body" else array[rows]
+            _append(file.require_group(group), name, column, False)
+
+
+def _append_frames(file: h5py.File, frames: list[dict]) -> None:
+    index = file.require_group("frames")
+    for kind in ("bodies", "contacts"):
+        group = file.require_group(f"frame_{kind}")
+        for name in frames[0][kind]:
+            _append(group, name, np.concatenate([frame[kind][name] for frame in frames]), True)
+    last = {"body": 0, "contact": 0}
+    if "time" in index:
+        last = {
+            "body": int(index["body_start"][-1] + index["bodies"][-1]),
+            "contact": int(index["contact_start"][-1] + index["contacts"][-1]),
+        }
+    rows = []
+    for frame in frames:
+        bodies, contacts = len(frame["bodies"]["identity"]), len(frame["contacts"]["gap"])
+        rows.append((frame["time"], frame["step"], last["body"], bodies, last["contact"], contacts))
+        last["body"] += bodies
+        last["contact"] += contacts
+    for name, column in zip(INDEX, zip(*rows, strict=True), strict=True):
+        _append(index, name, np.array(column), False)
+
+
+def _write_checkpoint(file: h5py.File, arrays: dict) -> None:
+    group = file.require_group("checkpoint")
+    for name, array in arrays.items():
+        if name in group:
+            group[name].resize(array.shape)
+            group[name][...] = array
+        else:
+            group.create_dataset(
+                name, data=array, maxshape=(None,) * array.ndim, chunks=tuple(max(1, s) for s in array.shape)
+            )
+
+
+def write(path: Path, simulation, frames: list[dict], log: list[tuple], checkpoint: dict, *, fresh: bool) -> None:
+    """Add frames and log rows to the file, as one atomic change; ``fresh`` starts it anew."""
+    scratch = path.with_name(f".{path.name}.tmp")
+    if fresh or not path.exists():
+        scratch.unlink(missing_ok=True)
+    else:
+        shutil.copyfile(path, scratch)
+    try:
+        with h5py.File(scratch, "a") as file:
+            file.attrs.update({"format": FORMAT, "layout": LAYOUT, "version": __version__})
+            file.attrs["parameters"] = json.dumps(parameters(simulation))
+            _append_static(file, simulation)
+            if frames:
+                _append_frames(file, frames)
+            if log:
+                for name, column in zip(LOG, np.array(log).T, strict=True):
+                    _append(file.require_group("log"), name, column, False)
+            _write_checkpoint(file, checkpoint)
+        os.replace(scratch, path)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------
+
+
+class Recording:
+    """A result file, open for reading: frames by index or by time, and the log.
+
+    ``recording[0]``, ``recording[-1]``, ``recording.at(1.5)`` are `Frame`; ``recording.times`` (F,);
+    ``recording.log["residual"]`` one value per step. Use it in a ``with`` block, or close it.
+    """
+
+    def __init__(self, path):
+        path = Path(path)
+        if not path.is_file():
+            raise InputError(f"There is no file {path}; check the path.")
+        try:
+            self.file = h5py.File(path, "r")
+        except OSError:
+            raise InputError(f"{path} is not an HDF5 file; give a result file such as run.h5.") from None
+        if self.file.attrs.get("format") != FORMAT:
+            self.file.close()
+            raise InputError(f"{path} is an HDF5 file, but no result of contactdynamics; give a file such as run.h5.")
+        if self.file.attrs["layout"] > LAYOUT:
+            self.file.close()
+            raise InputError(f"{path} has a newer layout than this version reads; install a newer contactdynamics.")
+        self.path = path
+        self.parameters = json.loads(self.file.attrs["parameters"])
+        self.version = self.file.attrs["version"]
+        self.times = self.file["frames/time"][:]
+        self._static = {name: self.file["bodies"][name][:] for name in STATIC}
+        self._balls = Balls(*(self.file["balls"][name][:] for name in Balls._fields))
+        self._planes = Planes(*(self.file["planes"][name][:] for name in Planes._fields))
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __iter__(self):
+        return (self[k] for k in range(len(self)))
+
+    @property
+    def log(self) -> dict:
+        """One array per column of the log, one value per step."""
+        return {name: self.file["log"][name][:] if "log" in self.file else np.zeros(0) for name in LOG}
+
+    def at(self, time: float) -> Frame:
+        """The frame nearest to ``time``."""
+        return self[int(np.argmin(np.abs(self.times - time)))]
+
+    def __getitem__(self, k: int) -> Frame:
+        if not -len(self) <= k < len(self):
+            raise IndexError(f"The file has {len(self)} frames, 0 to {len(self) - 1}.")
+        k = k % len(self)
+        rows, contacts = self._rows(k)
+        static = {name: array[np.searchsorted(self._static["identity"], rows["identity"])]
+                  for name, array in self._static.items()}  # fmt: skip
+        bodies = self._bodies(rows, static)
+        time, step = float(self.file["frames/time"][k]), int(self.file["frames/step"][k])
+        balls, planes = self._present(rows["identity"])
+        options, d = self.parameters["options"], self.parameters["dimension"]
+        gravity = np.array(self.parameters["gravity"])
+        return make_frame(
+            time, step, options["time_step"], d, gravity, bodies, balls, planes, _frame_contacts(contacts, d)
+        )
+
+    def _rows(self, k: int) -> tuple[dict, dict]:
+        index = self.file["frames"]
+        body, contact = int(index["body_start"][k]), int(index["contact_start"][k])
+        bodies = slice(body, body + int(index["bodies"][k]))
+        contacts = slice(contact, contact + int(index["contacts"][k]))
+        return (
+            {name: data[bodies] for name, data in self.file["frame_bodies"].items()},
+            {name: data[contacts] for name, data in self.file["frame_contacts"].items()},
+        )
+
+    @staticmethod
+    def _bodies(rows: dict, static: dict) -> Bodies:
+        scale = np.where(static["simple"], static["size"], 1.0)
+        return Bodies(
+            rows["identity"], rows["position"], rows["orientation"], static["principal"], rows["velocity"],
+            rows["scaled_spin"] / scale[:, None], static["mass"], static["inertia"], static["kind"], static["simple"],
+            static["size"],
+        )  # fmt: skip
+
+    def _present(self, identity: np.ndarray) -> tuple[Balls, Planes]:
+        """Balls and planes of the bodies present, with rows instead of identities."""
+        out = []
+        for table in (self._balls, self._planes):
+            keep = np.isin(table.body, identity)
+            kept = type(table)(*(array[keep] for array in table))
+            out.append(kept._replace(body=np.searchsorted(identity, kept.body)))
+        return out[0], out[1]
+
+
+def open(path) -> Recording:
+    """Open a result file for reading."""
+    return Recording(path)
+
+
+def _frame_contacts(c: dict, d: int) -> Contacts:
+    frames = np.empty((len(c["gap"]), 3, 3))
+    frames[:, 0], frames[:, 1] = c["normal"], c["tangent"]
+    frames[:, 2] = np.cross(c["normal"], c["tangent"])
+    moment = c["moment"] if d == 3 else c["moment"][:, 2:]
+    return Contacts(
+        c["bodies"], c["point"][:, :d], c["normal"][:, :d], c["gap"], c["impulse"][:, :d], frames[:, :d, :d],
+        c["status"], moment,
+    )  # fmt: skip
+
+
+def make_frame(time, step, time_step, d, gravity, b: Bodies, balls: Balls, planes: Planes, contacts: Contacts) -> Frame:
+    """A `Frame` from arrays of a simulation or a file."""
+    turned = quaternions.product(b.orientation, quaternions.conjugate(b.principal))
+    rotations = turned if d == 3 else np.angle((turned[:, 0] + 1j * turned[:, 3]) ** 2)
+    spins = b.spin if d == 3 else b.spin[:, 2]
+
+    def placed(local, rows):
+        q = b.orientation[rows]
+        pure = np.concatenate([np.zeros((len(local), 1)), local], axis=1)
+        return quaternions.product(quaternions.product(q, pure), quaternions.conjugate(q))[:, 1:]
+
+    return Frame(
+        time, step, time_step, d, gravity, b.identity, b.position[:, :d], rotations, b.velocity[:, :d], spins, b.mass,
+        b.kind, balls.radius, (b.position[balls.body] + placed(balls.centre, balls.body))[:, :d], balls.body,
+        placed(planes.normal, planes.body)[:, :d], b.position[planes.body][:, :d], contacts,
+    )  # fmt: skip
+
+
+# ---- going on ------------------------------------------------------------------------------------------------------
+
+
+def load_scene(recording: Recording) -> Scene:
+    """The scene of a file, as it was at its last frame; prescribed motions and forces must be profiles."""
+    p = recording.parameters
+    scene = Scene(p["gravity"])
+    for material in p["materials"]:
+        scene.material(material["name"], density=material["density"], **material["own"])
+    for entry in p["pairs"]:
+        law = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["law"].items()}
+        scene.materials.pairs[tuple(entry["pair"])] = Law(**law)
+        if entry["axis"]:
+            scene.materials.axes[tuple(entry["pair"])] = np.array(entry["axis"])
+    scene.materials.order = [tuple(pair) for pair in p["order"]]
+
+    def function(value):
+        if value["kind"] == "function":
+            raise InputError(
+                f"{recording.path} has a motion or force that is a Python function, which no file can hold; go on from "
+                "the program that made it, with simulation.restore(path), or run it as an experiment."
+            )
+        return Profile(value["kind"], tuple(np.array(n) for n in value["numbers"]))
+
+    scene.drives = {int(k): tuple(function(f) for f in v) for k, v in p["drives"].items()}
+    scene.forces = {int(k): [tuple(function(f) for f in pair) for pair in v] for k, v in p["forces"].items()}
+    for spring in p["springs"]:
+        first, second, anchor, other, stiffness, damping, length = spring
+        scene.count = max(scene.count, first + 1, second + 1)
+        d = scene.dimension
+        scene.spring(first, None if second < 0 else second, stiffness=stiffness, damping=damping, length=length,
+                     anchor=anchor[:d], other=other[:d])  # fmt: skip
+    return scene
+
+
+def last_block(recording: Recording) -> Block:
+    """The bodies of the last frame, with rows as in the simulation that wrote them."""
+    rows, _ = recording._rows(len(recording) - 1)
+    order = np.searchsorted(recording._static["identity"], rows["identity"])
+    static = {name: array[order] for name, array in recording._static.items()}
+    balls, planes = recording._present(rows["identity"])
+    return Block(recording._bodies(rows, static), balls, planes)
+
+
+def restored_memory(recording: Recording) -> tuple[Pairs, dict]:
+    """The contact memory as a pair list, and the other arrays of the checkpoint."""
+    c = {name: data[:] for name, data in recording.file["checkpoint"].items()}
+    k = len(c["first"])
+    split = int((~c["plane"]).sum())
+    pairs = Pairs(
+        c["first"], c["second"], np.zeros(k, dtype=np.int32), np.zeros(k, dtype=bool), c["impulse"], c["moment"],
+        c["status"], split,
+    )  # fmt: skip
+    return pairs, c
+
+
+def scaled_spins(recording: Recording) -> np.ndarray:
+    """The scaled spins of the last frame, bit by bit."""
+    return recording._rows(len(recording) - 1)[0]["scaled_spin"]
+
+
+def describe(recording: Recording) -> list[str]:
+    """A few lines on a file, for ``cdyn info``."""
+    p, log = recording.parameters, recording.log
+    last = recording[-1]
+    options = p["options"]
+    lines = [
+        f"{recording.path}: {p['dimension']}D scene, {len(last.identities)} bodies "
+        f"({int((last.kinds == DRIVEN).sum())} driven), written by contactdynamics {recording.version}",
+        f"frames   {len(recording)}, t = {recording.times[0]:g} to {recording.times[-1]:g}",
+        "options  " + ", ".join(f"{k}={v}" for k, v in options.items()),
+    ]
+    if p["about"]:
+        lines.append("run      " + ", ".join(f"{k}={v}" for k, v in p["about"].items()))
+    if len(log["time"]):
+        steps = len(log["time"])
+        missed = int((log["residual"] > options["tolerance"]).sum())
+        lines += [
+            f"steps    {steps}, contacts at the end {int(log['contacts'][-1])}",
+            f"solver   {log['iterations'].mean():.1f} sweeps per step (at most {int(log['iterations'].max())}), "
+            f"largest residual {log['residual'].max():.1e}, {missed} steps above the tolerance",
+            f"overlap  at most {log['relative_penetration'].max():.2%} of a radius",
+            f"energy   kinetic {log['kinetic'][-1]:.6g}, contacts' work normal {log['normal_work'][-1]:.6g}, tangential "
+            f"{log['tangential_work'][-1]:.6g}; ledger closed to {log['closure'][-1]:.1e}",
+            "time     " + ", ".join(f"{s} {log[s].sum():.2f} s" for s in LOG[-5:])
+            + f"; {sum(log[s].sum() for s in LOG[-5:]) / steps * 1e3:.3f} ms per step",
+        ]  # fmt: skip
+    return lines

@@ -1,0 +1,22 @@
+"""What all tests share: headless figures, reproducible random input, and the marker of the part run in three modes."""
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import settings
+
+matplotlib.use("Agg")
+# The same examples in every run; no deadline, because the first example pays for compilation.
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.register_profile("hunt", deadline=None, database=None, max_examples=3000)  # --hypothesis-profile=hunt
+settings.load_profile("repeatable")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "modes: also run interpreted and with bounds checks (see test_modes.py)")
+
+
+@pytest.fixture
+def rng():
+    """Random numbers, the same in every run."""
+    return np.random.default_rng(1986)
