@@ -82,6 +82,44 @@ def _short(value) -> str:
     return "" if value is None else str(value)
 
 
+@commands.command("info")
+@click.argument("file")
+def info(file):
+    """Say what a result file holds."""
+    from . import storage
+
+    with storage.open(file) as recording:
+        for line in storage.describe(recording):
+            click.echo(line)
+
+
+@commands.command("plot")
+@click.argument("file")
+@click.option("--time", type=float, help="The frame nearest to this time [default: the last one].")
+@click.option("--out", type=click.Path(path_type=Path), help="The picture [default: FILE with .png].")
+def plot(file, time, out):
+    """Draw a frame of a result file, with contact forces, and the energy ledger."""
+    _use_headless_figures()
+    from . import plotting, storage
+
+    out = out or Path(file).with_suffix(".png")
+    with storage.open(file) as recording:
+        figure = plotting.plot_recording(recording, recording[-1] if time is None else recording.at(time))
+    figure.savefig(out, dpi=150)
+    click.echo(f"written to {out}")
+
+
+@commands.command("resume")
+@click.argument("file")
+@click.option("--until", type=float, help="Simulated time at which to stop [default: that of the run].")
+def resume(file, until):
+    """Go on with an interrupted run, with the same bits as if it had not been interrupted."""
+    from .experiments import runner
+
+    simulation = runner.resume(file, until)
+    click.echo(f"t = {simulation.time:g}, {simulation.steps} steps; added to {file}")
+
+
 @commands.command("bench")
 @click.argument("name", required=False)
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for summary.json and the CSV lines.")

@@ -85,19 +85,20 @@ def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, position):
 
 
 @kernel
-def select(first, second, balls, ball_body, plane_body, gap, normal, places, radius, position, one, two, h, anticipate,
+def select(first, second, balls, ball_body, plane_body, gap, normal, status, places, radius, position, one, two, h, anticipate,
            active):  # fmt: skip
     """Mark the pairs that take part in the step; returns how many were marked anew.
 
-    ``anticipate``: also those whose gap would close within the step at the velocities ``one`` or ``two`` (N, 8).
+    ``anticipate``: also those whose gap would close within the step at the velocities ``one`` or ``two`` (N, 8), and
+    those that pushed in the last step, whose gap may be open by a rounding.
     """
     found = 0
     for k in range(first.size):
         if active[k]:
             continue
-        if gap[k] > 0.0:
-            if not anticipate:
-                continue
+        if gap[k] > 0.0 and not anticipate:
+            continue
+        if gap[k] > 0.0 and status[k] <= SEPARATING:
             a = ball_body[first[k]] if k < balls else plane_body[first[k]]
             j = second[k]
             b = ball_body[j]

@@ -40,3 +40,147 @@ def plot_motion(motion, axes=None, *, labels=None):
         if ax.get_legend_handles_labels()[0]:
             ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return positions.figure
+
+
+def plot_recording(recording, frame):
+    """A frame of a result file beside its ledger and its solver over time; returns the figure."""
+    log = recording.log
+    if not len(log["time"]):
+        return plot_scene(frame).figure
+    figure = plt.figure(figsize=(11, 6), layout="constrained")
+    grid = figure.add_gridspec(3, 2, width_ratios=(1.5, 1))
+    plot_scene(frame, figure.add_subplot(grid[:, 0]))
+    energy, solver, overlap = (figure.add_subplot(grid[k, 1]) for k in range(3))
+    energy.plot(log["time"], log["kinetic"], lw=1, label="kinetic")
+    energy.plot(log["time"], log["potential"] - log["potential"][-1], lw=1, label="potential, from its end")
+    energy.plot(log["time"], log["normal_work"] + log["tangential_work"], lw=1, ls="--", label="work of contacts")
+    energy.legend(frameon=False, fontsize=8)
+    solver.plot(log["time"], log["iterations"], lw=0.7, color="k")
+    overlap.plot(log["time"], log["relative_penetration"], lw=0.7, color="k")
+    energy.set_ylabel("energy")
+    solver.set_ylabel("sweeps")
+    overlap.set(ylabel="overlap / radius", xlabel="time")
+    for ax in (energy, solver, overlap):
+        ax.axvline(frame.time, color="0.6", lw=0.6)
+    return figure
+
+
+SHADES = ((1.0, 0.62), (0.82, 0.76), (0.6, 0.87), (0.36, 0.95))  # radius and brightness of the rings of a shaded ball
+
+
+def plot_scene(frame, ax=None, *, forces=True, colours=None, azimuth=-60.0, elevation=20.0):
+    """Draw a `Frame`: bodies as shaded balls, planes, and contact forces as segments as thick as they are strong.
+
+    ``colours``: one number or colour per body. In 3D the view is an orthographic one from ``azimuth`` and
+    ``elevation`` (degrees), nearer balls drawn over farther ones. Returns the axes.
+    """
+    if ax is None:
+        _, ax = plt.subplots(figsize=(7, 6), layout="constrained")
+    project = _view(frame.dimension, azimuth, elevation)
+    places, depth = project(frame.ball_centres)
+    order = np.argsort(-depth, kind="stable")
+    tints = _tints(frame, colours)[frame.ball_bodies]
+    _draw_planes(ax, frame, project, places)
+    _draw_balls(ax, places[order], frame.ball_radii[order], tints[order])
+    if frame.dimension == 2:
+        _draw_marks(ax, frame)
+    if forces and len(frame.contacts.gap):
+        _draw_forces(ax, frame, project)
+    ax.set_aspect("equal")
+    ax.autoscale_view()
+    if frame.dimension == 2:
+        ax.set(xlabel="x", ylabel="y")
+    else:
+        ax.set_axis_off()
+    ax.set_title(f"t = {frame.time:.4g}")
+    return ax
+
+
+def _view(dimension, azimuth, elevation):
+    """The projection: points (k, d) -> places on the page (k, 2) and depths (k,), larger is farther."""
+    if dimension == 2:
+        return lambda points: (points, np.zeros(len(points)))
+    a, e = np.radians([azimuth, elevation])
+    right = np.array([-np.sin(a), np.cos(a), 0.0])
+    back = -np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
+    up = np.cross(right, back)
+    return lambda points: (np.stack([points @ right, points @ up], axis=1), points @ back)
+
+
+def _tints(frame, colours):
+    """RGB colours (N, 3) of the bodies."""
+    from matplotlib.colors import to_rgb
+
+    base = {0: "#c9b48f", 1: "#9a9a9a", 2: "#7f9fbf"}  # free, fixed, driven
+    if colours is None:
+        return np.array([to_rgb(base[int(kind)]) for kind in frame.kinds])
+    colours = np.asarray(colours)
+    if colours.ndim == 1 and colours.dtype.kind in "fiu":
+        span = np.ptp(colours) or 1.0
+        return plt.cm.viridis((colours - colours.min()) / span)[:, :3]
+    return np.array([to_rgb(colour) for colour in colours])
+
+
+def _draw_balls(ax, places, radii, tints):
+    from matplotlib.collections import EllipseCollection
+
+    # Ring by ring within a ball, ball by ball: nearer balls cover farther ones with all their rings.
+    k, rings = len(radii), len(SHADES)
+    scale = np.array([s for s, _ in SHADES])
+    light = np.array([b for _, b in SHADES])
+    sizes = (2 * radii[:, None] * scale).ravel()
+    offset = radii[:, None, None] * (1 - scale)[None, :, None] * np.array([-0.45, 0.55])
+    centres = (places[:, None, :] + offset).reshape(k * rings, 2)
+    faces = (tints[:, None, :] * light[None, :, None]).reshape(k * rings, 3)
+    widths = np.tile([0.3] + [0.0] * (rings - 1), k)
+    ax.add_collection(
+        EllipseCollection(sizes, sizes, np.zeros(k * rings), units="xy", offsets=centres, facecolors=faces,
+                          edgecolors="0.25", linewidths=widths, transOffset=ax.transData)
+    )  # fmt: skip
+    if k:
+        low, high = (places - radii[:, None]).min(axis=0), (places + radii[:, None]).max(axis=0)
+        ax.update_datalim([low, high])
+
+
+def _draw_marks(ax, frame):
+    """A radius on each disk shows how it has turned."""
+    from matplotlib.collections import LineCollection
+
+    angle = frame.rotations[frame.ball_bodies]
+    tips = frame.ball_centres + 0.9 * frame.ball_radii[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    ax.add_collection(LineCollection(np.stack([frame.ball_centres, tips], axis=1), colors="0.3", linewidths=0.4))
+
+
+def _draw_planes(ax, frame, project, places):
+    span = np.ptp(places, axis=0).max() if len(places) else 1.0
+    middle = frame.ball_centres.mean(axis=0) if len(frame.ball_centres) else np.zeros(frame.dimension)
+    for normal, point in zip(frame.plane_normals, frame.plane_points, strict=True):
+        foot = middle - ((middle - point) @ normal) * normal
+        if frame.dimension == 2:
+            along = np.array([-normal[1], normal[0]]) * 0.6 * max(span, 1e-9)
+            ax.plot(*np.stack([foot - along, foot + along]).T, color="0.4", lw=1.2, zorder=0)
+        elif abs(normal[2]) > 0.5:  # floors, not walls, which would hide the scene
+            one = np.cross(normal, [1.0, 0.0, 0.0])
+            one /= np.sqrt(one @ one)
+            two = np.cross(normal, one)
+            reach = 0.6 * np.ptp(frame.ball_centres, axis=0)[:2].max() + 2 * frame.ball_radii.max()
+            corners = [foot + reach * (i * one + j * two) for i, j in ((1, 1), (1, -1), (-1, -1), (-1, 1))]
+            ax.fill(*project(np.array(corners))[0].T, color="0.9", ec="0.7", lw=0.6, zorder=0)
+
+
+def _draw_forces(ax, frame, project):
+    """Segments between the centres of the bodies in contact (to the contact point where one is a plane)."""
+    from matplotlib.collections import LineCollection
+
+    contacts = frame.contacts
+    strength = np.sqrt((contacts.impulse**2).sum(axis=1)) / frame.time_step
+    shown = strength > 0
+    if not shown.any():
+        return
+    rows = np.searchsorted(frame.identities, contacts.bodies)
+    plane = ~np.isin(rows, frame.ball_bodies)
+    ends = frame.positions[rows]
+    ends[plane] = np.broadcast_to(contacts.point[:, None, :], ends.shape)[plane]
+    pages = np.stack([project(ends[:, side])[0] for side in range(2)], axis=1)[shown]
+    width = 4.0 * strength[shown] / strength.max()
+    ax.add_collection(LineCollection(pages, linewidths=width, colors="#b2182b", capstyle="round", zorder=3))

@@ -32,6 +32,7 @@ class HDF5:
         if not self.path.parent.is_dir():
             raise InputError(f"There is no folder {self.path.parent} for {self.path.name}; create it first.")
         self._stride = self.every if isinstance(self.every, int) else max(1, round(self.every / simulation.time_step))
+        simulation.about["every"] = self._stride
         if self._fresh and not self._resumed:
             self._take(simulation)
             self._commit(simulation)

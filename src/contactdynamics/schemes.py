@@ -15,7 +15,6 @@ import numpy as np
 
 from ._jit import kernel
 from .errors import InputError
-from .frames import frame
 from .laws import solve_two
 from .solvers import NO_CONTACT, nlgs, project, report
 from .state import OPEN, SEPARATING, SLIDING, STICKING, State, Step
@@ -72,18 +71,24 @@ def wall_friction(system: System, state: State, h: float, *, anticipation: float
     u_f = u_T (1 - gamma |u_G| / |u_T|).
     """
     middle = _Middle(system, state, h, "wall_friction", anticipated_cone=anticipation, friction=True)
-    mass = middle.inertia[0, 0]
-    impulses, status = np.zeros((len(middle.normals), system.components)), np.full(len(middle.normals), SEPARATING)
-    axes = np.zeros((len(middle.normals), system.components, len(state.u)))
-    for k, (index, row) in enumerate(zip(middle.active, middle.normals, strict=True)):
-        axes[k] = frame(row)
-        local = axes[k] @ middle.free + middle.boundary(k)
+    d = system.components
+    impulses, status = np.zeros((len(middle.maps), d)), np.full(len(middle.maps), SEPARATING)
+    axes = np.zeros((len(middle.maps), d, len(state.u)))
+    for k, index in enumerate(middle.active):
+        axes[k], w = middle.maps[k]
+        metric = axes[k] @ middle.inverse @ axes[k].T
+        if d > 1 and np.abs(metric - metric[0, 0] * np.eye(d)).max() > 1e-9 * metric[0, 0]:
+            raise InputError(
+                "wall_friction treats a particle in an orthonormal frame; give orthonormal rows in contact_map and an "
+                "inertia that is a multiple of the identity, or use scheme='midpoint'."
+            )
+        local = axes[k] @ middle.free + w
         if local[0] < 0:
-            gamma, _ = middle.coefficients(index, axes[k] @ state.u + middle.boundary(k))
+            gamma, _ = middle.coefficients(index, axes[k] @ state.u + w)
             sliding, pressing = np.sqrt(local[1:] @ local[1:]), -local[0]
             stopped = sliding <= gamma * pressing
             kept = 0.0 if stopped else 1.0 - gamma * pressing / sliding
-            impulses[k] = mass * (np.append(0.0, kept * local[1:]) - local)
+            impulses[k] = (np.append(0.0, kept * local[1:]) - local) / metric[0, 0]
             status[k] = STICKING if stopped else SLIDING
     return middle.finish_local(axes, impulses, status)
 
@@ -183,7 +188,7 @@ def _contact_works(rows, boundary, u, u_f, impulses, works):
 
 
 def _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works, energy, told) -> Step:
-    """Drift half a step with u_f (2004, section 3.3) and put the step together; -1 rows are the inactive contacts."""
+    """Drift half a step with u_f (2004, section 3.3) and put the step together; inactive contacts are OPEN."""
     m = len(gaps)
     if not math.isfinite(u_f @ u_f):
         raise InputError(
@@ -224,9 +229,6 @@ class _Middle:
         self.maps = [system.contact(index, self.t_m, q_gradient, n) for index in self.active]
         self.normals = np.array([g[0] for g, _ in self.maps]).reshape(-1, n)
         self.rates = np.array([w[0] for _, w in self.maps])
-
-    def boundary(self, k):
-        return self.maps[k][1]
 
     def coefficients(self, index, velocity):
         """Friction coefficients of constraint ``index`` from the velocity and status at the start of the step."""

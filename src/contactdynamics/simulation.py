@@ -393,6 +393,7 @@ class Simulation:
         from .progress import progress_bar
 
         failures = self.failures
+        self.about["until"] = float(until)
         for recorder in self.recorders:
             recorder.begin(self)
         try:
@@ -505,7 +506,7 @@ class Simulation:
         """Mark pairs as active; how many are new."""
         pairs, model = self.pairs, self.model
         return prepare.select(
-            pairs.first, pairs.second, pairs.balls, model.balls.body, model.planes.body, self._gap, self._normal,
+            pairs.first, pairs.second, pairs.balls, model.balls.body, model.planes.body, self._gap, self._normal, pairs.status,
             self._places, model.balls.radius, self.bodies.position, one, two, self.time_step,
             self.penetration == "anticipate", self._active,
         )  # fmt: skip

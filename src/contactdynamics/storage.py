@@ -135,7 +135,7 @@ def _append(group: h5py.Group, name: str, array: np.ndarray, compress: bool) -> 
     """Append rows to a dataset that grows."""
     array = np.asarray(array)
     if name not in group:
-        rows = max(16, min(4096, 65536 // max(1, array[:1].nbytes)))
+        rows = max(16, min(512, 16384 // max(1, array[:1].nbytes)))
         options = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if compress else {}
         group.create_dataset(
             name, data=array, maxshape=(None, *array.shape[1:]), chunks=(rows, *array.shape[1:]), **options

@@ -10,6 +10,9 @@ more energy while A slides: A leaves the circle at t = 1.385, B hits it at 1.571
 it at first order in the step. The printed initial position has A outside the circle by 2e-4 (it is rounded); it is
 moved to the nearest one with both ends on the circle. The printed velocity lets B leave the circle at 0.45, and the
 exact motion starts with its projection on the motions with both contacts: B would be back after 0.0003 s.
+
+The number of drawings is not printed. This one stops at position 30, in the first swing with both contacts; continued
+at the plate's step, A leaves the circle once more at the end of the swing (positions 32 to 38, by up to 2 units).
 """
 
 import math

@@ -5,7 +5,8 @@ An experiment file has a docstring whose first line says what it shows, and
 - ``FIGURE``: the figure or plate of the paper it reproduces (a short string);
 - ``PARAMETERS``: dict of options with their defaults (``--set key=value`` changes them);
 - ``QUICK``: dict of the values that make it short (``--quick``);
-- ``build(parameters) -> outcome``: computes; any object;
+- ``build(parameters) -> outcome``: computes; any object. Where it returns a `Simulation`, the driver runs it to the
+  parameter ``duration`` (with a progress bar) and records it into ``run.h5``, a frame every ``frame_every`` seconds;
 - ``check(outcome, parameters) -> Verdict``: compares with what is published or known;
 - ``figure(outcome, parameters) -> Figure``, or a dict of figures whose main one is called "figure".
 
@@ -28,8 +29,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import storage
 from .._version import __version__
 from ..errors import InputError
+from ..recorders import HDF5
+from ..simulation import Simulation
 
 REQUIRED = ("FIGURE", "PARAMETERS", "QUICK", "build", "check", "figure")
 
@@ -170,6 +174,8 @@ def run(experiment: Experiment, parameters: dict, out: Path, *, quick: bool = Fa
         raise InputError(f"--out {out} is a file; give a folder.")
     begin = time.perf_counter()
     outcome = experiment.module.build(parameters)
+    if isinstance(outcome, Simulation):
+        _simulate(experiment, outcome, parameters, out, quick)
     verdict = experiment.module.check(outcome, parameters)
     seconds = time.perf_counter() - begin
     summary = plain(
@@ -191,6 +197,42 @@ def run(experiment: Experiment, parameters: dict, out: Path, *, quick: bool = Fa
         save_figures(experiment.module.figure(outcome, parameters), scratch)
         (scratch / "summary.json").write_text(json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return summary, verdict
+
+
+def _simulate(experiment: Experiment, simulation: Simulation, parameters: dict, out: Path, quick: bool) -> None:
+    """Run a scene to its ``duration`` and record it; the file says which experiment it belongs to."""
+    out.mkdir(parents=True, exist_ok=True)
+    simulation.about |= plain({"experiment": experiment.name, "quick": quick, "parameters": parameters})
+    every = parameters.get("frame_every", parameters["duration"] / 50)
+    simulation.recorders.append(HDF5(out / "run.h5", every=float(every)))
+    simulation.run(until=parameters["duration"])
+
+
+def resume(file: str, until: float | None = None) -> Simulation:
+    """Go on with the run of a result file, to ``until`` or to the end its experiment had; returns the simulation.
+
+    A file that belongs to an experiment is built again by it, so that its own rules (pouring, driving) go on too.
+    """
+    with storage.open(file) as recording:
+        about, steps = recording.parameters["about"], recording.file["frames/step"][:]
+        step = recording.parameters["options"]["time_step"]
+    every = int(np.diff(steps).max()) if len(steps) > 1 else 1
+    recorder = HDF5(file, every=about.get("every", every))
+    if "experiment" in about:
+        experiment = load(about["experiment"])
+        simulation = experiment.module.build(about["parameters"])
+        simulation.about = about
+        simulation.recorders.append(recorder)
+        simulation.restore(file)
+        until = about["parameters"]["duration"] if until is None else until
+    else:
+        simulation = Simulation.from_file(file, recorders=[recorder])
+        until = about.get("until") if until is None else until
+    if until is None:
+        raise InputError(f"{file} does not say when its run was to end; give --until TIME.")
+    if until < simulation.time + 0.5 * step:
+        raise InputError(f"{file} has reached t = {simulation.time:g} already; give a later --until.")
+    return simulation.run(until=until)
 
 
 def save_figures(figures, folder: Path) -> None:
