@@ -6,6 +6,7 @@ Scenes stand upright: the last axis points up, the first one forward, in 2D as (
 import numpy as np
 
 import contactdynamics as cd
+from contactdynamics.quaternions import matrix
 
 G = 9.81
 DIMENSIONS = (2, 3)
@@ -97,22 +98,17 @@ def assert_closed(sim, tolerance=1e-10):
 
 def overlaps(sim):
     """Largest overlap of all balls and walls over the smaller radius (negative: the nearest gap), by brute force."""
-    from contactdynamics.quaternions import matrix
-
     bodies, balls, planes = sim.bodies, sim.model.balls, sim.model.planes
-    turns = [matrix(q) for q in bodies.orientation]
-    places = np.array(
-        [bodies.position[k] + turns[k] @ c for k, c in zip(balls.body, balls.centre, strict=True)]
-    ).reshape(-1, 3)
-    worst = -np.inf
-    for i, j in zip(*np.triu_indices(len(places), 1), strict=True):
-        if balls.body[i] != balls.body[j]:
-            depth = balls.radius[i] + balls.radius[j] - np.linalg.norm(places[i] - places[j])
-            worst = max(worst, depth / min(balls.radius[i], balls.radius[j]))
+    turns = np.array([matrix(q) for q in bodies.orientation])
+    places = bodies.position[balls.body] + np.einsum("kij,kj->ki", turns[balls.body], balls.centre)
+    i, j = np.triu_indices(len(places), 1)
+    i, j = (index[balls.body[i] != balls.body[j]] for index in (i, j))
+    distance = np.sqrt(((places[i] - places[j]) ** 2).sum(axis=1))
+    depths = [(balls.radius[i] + balls.radius[j] - distance) / np.minimum(balls.radius[i], balls.radius[j])]
     for body, normal in zip(planes.body, planes.normal, strict=True):
         heights = (places - bodies.position[body]) @ (turns[body] @ normal)
-        worst = max(worst, ((balls.radius - heights) / balls.radius).max())
-    return worst
+        depths.append((balls.radius - heights) / balls.radius)
+    return np.concatenate(depths).max()
 
 
 def step_through(sim, count):

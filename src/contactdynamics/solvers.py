@@ -173,6 +173,7 @@ def _least_distance(rows, depth, allowed):
         if slack[p] >= 0.0:
             return multipliers, True
         lacking = depth[p] - np.dot(rows[p], x)
+        before = x.copy(), multipliers.copy(), active.copy(), count
         while True:
             for j in range(count):  # the active normals orthonormalised: normal_j = sum_i lower[j, i] basis_i
                 rest = _split(basis, j, rows[active[j]], lower[j])
@@ -188,7 +189,12 @@ def _least_distance(rows, depth, allowed):
                     length, leaving = multipliers[active[i]] / r[i], i
             full = lacking / square if square > 1e-22 else np.inf
             if full == np.inf and leaving < 0:
-                return multipliers, False
+                if lacking > 1e5 * allowed[p] + 1e-9 * np.sqrt(np.dot(x, x)):
+                    return multipliers, False
+                # Contradicted by rounding only: go on without this constraint.
+                x, multipliers, active, count = before[0].copy(), before[1].copy(), before[2].copy(), before[3]
+                allowed[p] = np.inf
+                break
             length = min(length, full)
             multipliers[p] += length
             for i in range(count):
