@@ -51,12 +51,12 @@ def test_jitter_of_the_shocks_shrinks_with_the_step():
     assert fine < 0.5 * coarse
 
 
-@pytest.mark.parametrize("torque", [-700.0, -100.0])
-def test_the_schemes_of_1986_and_2003_give_the_same_motion(torque):
-    body, start = chatter.system({"torque": torque}), chatter.initial({"torque": torque})
-    first, second = (integrate(body, *start, step=5e-4, until=0.3, scheme=s) for s in ("planar_friction", "midpoint"))
-    assert np.abs(first.q - second.q).max() < 1e-11
-    assert np.array_equal(first.status, second.status)
+def test_the_schemes_of_1986_and_2003_give_the_same_motion():
+    for torque in (-700.0, -100.0):  # one test: the midpoint kernel is compiled in one worker only
+        body, start = chatter.system({"torque": torque}), chatter.initial({"torque": torque})
+        old, new = (integrate(body, *start, step=5e-4, until=0.3, scheme=s) for s in ("planar_friction", "midpoint"))
+        assert np.abs(old.q - new.q).max() < 1e-11
+        assert np.array_equal(old.status, new.status)
 
 
 def test_without_friction_the_report_is_not_reproduced(monkeypatch):
@@ -78,7 +78,8 @@ def test_force_is_the_gradient_of_the_spring_energy_and_the_torque():
 
 
 def test_velocity_of_the_lowest_point_is_that_of_its_particle():
-    motion = integrate(chatter.system({"torque": -200.0}), *chatter.initial({"torque": -200.0}), step=1e-3, until=0.02)
+    body, start = chatter.system({"torque": -200.0}), chatter.initial({"torque": -200.0})
+    motion = integrate(body, *start, step=1e-3, until=0.02, scheme="planar_friction")
     velocity = chatter.lowest_point_velocity(motion)
     for (x, y, angle), (u, v, spin), expected in zip(motion.q, motion.u, velocity, strict=True):
         lowest = np.array([x - chatter.ARM * math.sin(angle), y + chatter.ARM * math.cos(angle) - chatter.RADIUS])

@@ -23,9 +23,11 @@ _NAMES = {
     "Simulation": "simulation",
     "Sphere": "shapes",
     "System": "system",
+    "analysis": "analysis",
     "integrate": "motion",
     "loads": "loads",
     "open": "storage",
+    "packings": "packings",
     "schemes": "schemes",
     "solve": "solvers",
 }

@@ -72,50 +72,6 @@ def general_contacts(room: int) -> General:
 
 
 @kernel(inline=True)
-def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, position):
-    """U_n of a pair of bodies at the point p; the spin of a ball has no part in it."""
-    u = (rows[b, 0] - rows[a, 0]) * nx + (rows[b, 1] - rows[a, 1]) * ny + (rows[b, 2] - rows[a, 2]) * nz
-    for side in range(2):
-        body, sign = (a, -1.0) if side == 0 else (b, 1.0)
-        if rows[body, 7] == 1.0:  # not a ball: w x arm, with s = w
-            x, y, z = px - position[body, 0], py - position[body, 1], pz - position[body, 2]
-            wx, wy, wz = rows[body, 3], rows[body, 4], rows[body, 5]
-            u += sign * (nx * (wy * z - wz * y) + ny * (wz * x - wx * z) + nz * (wx * y - wy * x))
-    return u
-
-
-@kernel
-def select(first, second, balls, ball_body, plane_body, gap, normal, status, places, radius, position, one, two, h, anticipate,
-           active):  # fmt: skip
-    """Mark the pairs that take part in the step; returns how many were marked anew.
-
-    ``anticipate``: also those whose gap would close within the step at the velocities ``one`` or ``two`` (N, 8), and
-    those that pushed in the last step, whose gap may be open by a rounding.
-    """
-    found = 0
-    for k in range(first.size):
-        if active[k]:
-            continue
-        if gap[k] > 0.0 and not anticipate:
-            continue
-        if gap[k] > 0.0 and status[k] <= SEPARATING:
-            a = ball_body[first[k]] if k < balls else plane_body[first[k]]
-            j = second[k]
-            b = ball_body[j]
-            nx, ny, nz = normal[k, 0], normal[k, 1], normal[k, 2]
-            x, y, z = places[j, 0] - radius[j] * nx, places[j, 1] - radius[j] * ny, places[j, 2] - radius[j] * nz
-            u = min(
-                normal_velocity(one, a, b, nx, ny, nz, x, y, z, position),
-                normal_velocity(two, a, b, nx, ny, nz, x, y, z, position),
-            )
-            if gap[k] + h * u >= -1e-9 * radius[j]:
-                continue
-        active[k] = True
-        found += 1
-    return found
-
-
-@kernel(inline=True)
 def target_velocity(gap, before, rho, h, anticipate, recovery):
     """The target r of the normal velocity, and the part of it that is recovery."""
     if not anticipate or (rho > 0.0 and before < 0.0):
@@ -131,13 +87,14 @@ def target_velocity(gap, before, rho, h, anticipate, recovery):
 
 @kernel
 def activate_simple(
-    first, second, law, simple, memory, status, balls, ball_body, plane_body, active, gap, normal, before, rows, laws,
-    h, anticipate, recovery, kappa, dimension, out,
+    pairs, ball_body, plane_body, before, rows, laws, h, anticipate, recovery, kappa, dimension, out,
 ):  # fmt: skip
-    """Fill ``out`` with the active simple contacts; returns their number and the sum of (rho b)^2 over them."""
+    """Fill ``out`` with the simple contacts; returns their number and the sum of (rho b)^2 over them."""
     found, scale = 0, 0.0
+    first, second, law, gap, normal = pairs.first, pairs.second, pairs.law, pairs.gap, pairs.normal
+    memory, status, balls = pairs.impulse, pairs.status, pairs.balls
     for k in range(first.size):
-        if not (simple[k] and active[k]):
+        if not pairs.simple[k]:
             continue
         a = ball_body[first[k]] if k < balls else plane_body[first[k]]
         b = ball_body[second[k]]
@@ -244,15 +201,16 @@ def contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out):
 
 @kernel
 def activate_general(
-    first, second, law, simple, memory, memory_moment, status, balls, ball_body, plane_body, active, gap, normal, places,
-    radius, position, orientation, before, rows, inverse, laws, axes, h, anticipate, recovery, dimension, out,
+    pairs, ball_body, plane_body, places, radius, position, orientation, before, rows, inverse, laws, axes, h, anticipate, recovery, dimension, out,
 ):  # fmt: skip
-    """Fill ``out`` with the active general contacts; returns their number and the sum of (rho b)^2 over them."""
+    """Fill ``out`` with the general contacts; returns their number and the sum of (rho b)^2 over them."""
     found, scale = 0, 0.0
+    first, second, law, gap, normal = pairs.first, pairs.second, pairs.law, pairs.gap, pairs.normal
+    memory, memory_moment, status, balls = pairs.impulse, pairs.moment, pairs.status, pairs.balls
     u_before, u_free, axis = np.empty(3), np.empty(3), np.empty(3)
     frame, arm_a, arm_b = np.empty((3, 3)), np.empty(3), np.empty(3)
     for k in range(first.size):
-        if simple[k] or not active[k]:
+        if pairs.simple[k]:
             continue
         a = ball_body[first[k]] if k < balls else plane_body[first[k]]
         b = ball_body[second[k]]

@@ -1,8 +1,13 @@
-"""Which bodies touch: neighbour pairs from a cell search, and the active contacts of a step.
+"""Which bodies touch: neighbour lists that follow the motion, and the active pairs of a step.
 
-Pairs are kept in lexicographic order (first ball, second ball), then plane by plane: the order of the contacts, and so
-every bit of the result, does not depend on when the list was last rebuilt. A pair carries the impulse, the moment and
-the status of its last step: the memory of the contact (2003, section 8).
+*Neighbours.* Each ball i owns a list of the balls j > i that are nearer than the sum of their two margins. A ball has its
+own reference place; while it has not moved farther than its margin the lists are complete for it. A ball that has is
+looked up again alone: cells, its own list, and its entry in the lists of others. Fast balls have larger margins. So a
+few falling grains cost nothing to a heap at rest; when many balls need it, all lists are built anew.
+
+*Active pairs* are found in lexicographic order, balls first and planes after them, and take over the memory of the last
+step by a merge of the two sorted lists. The order of the contacts, and so every bit of the result, does not depend on
+when the lists were built. The memory (impulse, moment, status) is that of 2003, section 8.
 """
 
 from typing import NamedTuple
@@ -11,27 +16,56 @@ import numpy as np
 
 from . import quaternions
 from ._jit import kernel
-from .state import FREE, OPEN
+from .state import FREE, OPEN, SEPARATING
+
+CELL_GROWTH = 2.0  # buckets of the hash table per ball
+SLACK = 3  # empty places in a list, so that a neighbour can come without a rebuild
 
 
 class Pairs(NamedTuple):
-    """Neighbours (K,): pairs of balls, then pairs of a plane and a ball; with the memory of their contact."""
+    """The active pairs of a step (K,): pairs of balls, then pairs of a plane and a ball; with their memory."""
 
     first: np.ndarray  # (K,) ball, or plane for the rows from `balls` on
     second: np.ndarray  # (K,) ball
     law: np.ndarray  # (K,)
     simple: np.ndarray  # (K,) the fast kernels apply
+    gap: np.ndarray  # (K,) m
+    normal: np.ndarray  # (K, 3) from the first to the second
     impulse: np.ndarray  # (K, 3) in space, on the second body, N s
     moment: np.ndarray  # (K, 3) in space, N m s
-    status: np.ndarray  # (K,) of the last step
+    status: np.ndarray  # (K,)
     balls: int  # number of pairs of balls
+
+
+def pair_arrays(room: int) -> Pairs:
+    """Arrays for ``room`` pairs, none of them used."""
+    rows = [np.empty(room, dtype=np.int32) for _ in range(3)]
+    vectors = [np.empty((room, 3)) for _ in range(3)]
+    return Pairs(
+        *rows, np.empty(room, dtype=bool), np.empty(room), *vectors, np.empty(room, dtype=np.int8), 0
+    )  # fmt: skip
 
 
 def no_pairs() -> Pairs:
     """An empty list."""
-    rows = np.zeros(0, dtype=np.int32)
-    vectors = np.zeros((0, 3))
-    return Pairs(rows, rows, rows, rows.astype(bool), vectors, vectors, rows.astype(np.int8), 0)
+    return pair_arrays(0)
+
+
+class Neighbours(NamedTuple):
+    """Neighbour lists and the cells they come from; S balls."""
+
+    start: np.ndarray  # (S+1,) where the list of a ball begins
+    count: np.ndarray  # (S,) its length
+    other: np.ndarray  # (room,) the neighbours j > i, sorted in each list
+    reference: np.ndarray  # (S, 3) where the ball was looked up last
+    margin: np.ndarray  # (S,) how far it may move from there
+    bucket: np.ndarray  # (S,) its bucket in the hash table of cells
+    head: np.ndarray  # (buckets,) first ball of a bucket, -1 where empty
+    after: np.ndarray  # (S,) next ball in the bucket
+    before: np.ndarray  # (S,) previous one, -1 at the head
+    cell: float  # size of a cell, m
+    base: float  # the margin of slow balls, m
+    largest: float  # radius of the largest ball, m
 
 
 @kernel
@@ -39,20 +73,11 @@ def place_balls(position, orientation, centre, body, out):
     """Centres of the balls in space (S, 3)."""
     for i in range(body.size):
         k = body[i]
-        x, y, z = quaternions.rotate(orientation[k], centre[i, 0], centre[i, 1], centre[i, 2])
-        out[i, 0], out[i, 1], out[i, 2] = position[k, 0] + x, position[k, 1] + y, position[k, 2] + z
-
-
-@kernel
-def largest_shift(places, reference):
-    """The largest distance between two sets of points (S, 3)."""
-    largest = 0.0
-    for i in range(places.shape[0]):
-        x = places[i, 0] - reference[i, 0]
-        y = places[i, 1] - reference[i, 1]
-        z = places[i, 2] - reference[i, 2]
-        largest = max(largest, x * x + y * y + z * z)
-    return np.sqrt(largest)
+        x, y, z = position[k, 0], position[k, 1], position[k, 2]
+        if centre[i, 0] != 0.0 or centre[i, 1] != 0.0 or centre[i, 2] != 0.0:
+            dx, dy, dz = quaternions.rotate(orientation[k], centre[i, 0], centre[i, 1], centre[i, 2])
+            x, y, z = x + dx, y + dy, z + dz
+        out[i, 0], out[i, 1], out[i, 2] = x, y, z
 
 
 @kernel(inline=True)
@@ -60,160 +85,341 @@ def _bucket(x, y, z, mask):
     return (x * 73856093 ^ y * 19349663 ^ z * 83492791) & mask
 
 
-@kernel
-def sort_into_cells(places, size):
-    """Cells (S, 3) of the points, and the points of each bucket of a hash table: ``order[start[b]:start[b+1]]``."""
-    count = places.shape[0]
-    buckets = 16
-    while buckets < 2 * count:
-        buckets *= 2
-    cell = np.empty((count, 3), dtype=np.int64)
-    start = np.zeros(buckets + 1, dtype=np.int64)
-    for i in range(count):
-        for k in range(3):
-            cell[i, k] = int(np.floor(places[i, k] / size))
-        start[_bucket(cell[i, 0], cell[i, 1], cell[i, 2], buckets - 1) + 1] += 1
-    for b in range(buckets):
-        start[b + 1] += start[b]
-    fill = start[:-1].copy()
-    order = np.empty(count, dtype=np.int64)
-    for i in range(count):
-        b = _bucket(cell[i, 0], cell[i, 1], cell[i, 2], buckets - 1)
-        order[fill[b]] = i
-        fill[b] += 1
-    return cell, start, order
+@kernel(inline=True)
+def _speed(rows, body, centre):
+    """A bound of the speed of the ball at ``centre`` of ``body``."""
+    v = np.sqrt(rows[body, 0] ** 2 + rows[body, 1] ** 2 + rows[body, 2] ** 2)
+    arm = centre[0] ** 2 + centre[1] ** 2 + centre[2] ** 2
+    if arm > 0.0:
+        w = np.sqrt(rows[body, 3] ** 2 + rows[body, 4] ** 2 + rows[body, 5] ** 2) / rows[body, 7]
+        v += w * np.sqrt(arm)
+    return v
 
 
 @kernel
-def find_ball_pairs(places, radius, body, kind, skin, deep, first, second):
-    """Pairs of balls of different bodies, at least one free, nearer than ``skin``; sorted. Returns their number.
-
-    Where the number exceeds the room in ``first`` and ``second`` the rest is only counted. ``deep`` is 1 in three
-    dimensions and 0 in two, where one layer of cells is searched.
-    """
-    largest = 0.0
-    for i in range(radius.size):
-        largest = max(largest, radius[i])
-    cell, start, order = sort_into_cells(places, 2.0 * largest + skin)
-    mask = start.size - 2
+def wanderers(places, centre, body, rows, reference, margin, ahead, out):
+    """Balls that have left their margin, or would within the time ``ahead``; returns their number."""
     found = 0
-    near = np.empty(4096, dtype=np.int64)
-    for i in range(radius.size):
-        held = 0
-        free = kind[body[i]] == FREE
-        for dx in range(-1, 2):
-            for dy in range(-1, 2):
-                for dz in range(-deep, deep + 1):
-                    x, y, z = cell[i, 0] + dx, cell[i, 1] + dy, cell[i, 2] + dz
-                    b = _bucket(x, y, z, mask)
-                    for k in range(start[b], start[b + 1]):
-                        j = order[k]
-                        if j <= i or body[j] == body[i] or not (free or kind[body[j]] == FREE):
-                            continue
-                        if cell[j, 0] != x or cell[j, 1] != y or cell[j, 2] != z:
-                            continue
-                        ux, uy, uz = (
-                            places[j, 0] - places[i, 0],
-                            places[j, 1] - places[i, 1],
-                            places[j, 2] - places[i, 2],
-                        )
-                        reach = radius[i] + radius[j] + skin
-                        if ux * ux + uy * uy + uz * uz < reach * reach and held < near.size:
-                            near[held] = j
-                            held += 1
-        for k in range(1, held):  # insertion sort: a dozen neighbours at most
-            value, at = near[k], k
-            while at > 0 and near[at - 1] > value:
-                near[at] = near[at - 1]
-                at -= 1
-            near[at] = value
-        for k in range(held):
-            if found < first.size:
-                first[found], second[found] = i, near[k]
+    for i in range(margin.size):
+        x, y, z = places[i, 0] - reference[i, 0], places[i, 1] - reference[i, 1], places[i, 2] - reference[i, 2]
+        square = x * x + y * y + z * z
+        if ahead > 0.0:
+            square = (np.sqrt(square) + ahead * _speed(rows, body[i], centre[i])) ** 2
+        if square > margin[i] * margin[i]:
+            out[found] = i
             found += 1
     return found
 
 
 @kernel
-def find_plane_pairs(places, radius, body, kind, normals, points, plane_body, skin, first, second):
-    """Pairs (plane, ball) nearer than ``skin``; sorted. ``normals`` and ``points`` (K, 3) in space."""
-    found = 0
-    for p in range(plane_body.size):
-        for i in range(radius.size):
-            if kind[body[i]] != FREE and kind[plane_body[p]] != FREE:
+def link_cells(places, cell, head, after, before, bucket):
+    """Put all balls into the hash table of cells."""
+    head[:] = -1
+    mask = head.size - 1
+    for i in range(places.shape[0] - 1, -1, -1):
+        b = _bucket(
+            int(np.floor(places[i, 0] / cell)), int(np.floor(places[i, 1] / cell)), int(np.floor(places[i, 2] / cell)),
+            mask,
+        )  # fmt: skip
+        bucket[i], after[i], before[i] = b, head[b], -1
+        if head[b] >= 0:
+            before[head[b]] = i
+        head[b] = i
+
+
+@kernel
+def move_in_cells(i, place, cell, head, after, before, bucket):
+    """Take ball ``i`` out of its bucket and put it into that of its present ``place``."""
+    b = _bucket(
+        int(np.floor(place[0] / cell)), int(np.floor(place[1] / cell)), int(np.floor(place[2] / cell)), head.size - 1
+    )
+    if b == bucket[i]:
+        return
+    if before[i] >= 0:
+        after[before[i]] = after[i]
+    else:
+        head[bucket[i]] = after[i]
+    if after[i] >= 0:
+        before[after[i]] = before[i]
+    bucket[i], after[i], before[i] = b, head[b], -1
+    if head[b] >= 0:
+        before[head[b]] = i
+    head[b] = i
+
+
+@kernel(inline=True)
+def _can_touch(i, j, body, kind):
+    return body[i] != body[j] and (kind[body[i]] == FREE or kind[body[j]] == FREE)
+
+
+@kernel(inline=True)
+def _near(i, j, places, radius, margin):
+    x, y, z = places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
+    reach = radius[i] + radius[j] + margin[i] + margin[j]
+    return x * x + y * y + z * z < reach * reach
+
+
+@kernel
+def search(i, places, radius, body, kind, deep, above, near, fast, reference, margin, head, after, cell, base, largest):
+    """Neighbours of ball ``i`` (only j > i where ``above``) into ``near``, sorted, each once; returns their number.
+
+    ``fast`` are the balls with margins above ``base``: they may be farther from i than its search by cells goes.
+    """
+    held = 0
+    for n in range(fast.size):
+        j = fast[n]
+        if (j > i or not above) and j != i and _can_touch(i, j, body, kind) and _near(i, j, places, radius, margin):
+            near[held] = j
+            held += 1
+    reach = radius[i] + largest + margin[i] + 2.0 * base  # others have moved up to `base` from their cells
+    steps = int(np.ceil(reach / cell))
+    mask = head.size - 1
+    cx, cy, cz = (
+        int(np.floor(places[i, 0] / cell)), int(np.floor(places[i, 1] / cell)), int(np.floor(places[i, 2] / cell)),
+    )  # fmt: skip
+    for dx in range(-steps, steps + 1):
+        for dy in range(-steps, steps + 1):
+            for dz in range(-steps * deep, steps * deep + 1):
+                x, y, z = cx + dx, cy + dy, cz + dz
+                j = head[_bucket(x, y, z, mask)]
+                while j >= 0:
+                    if (j > i or not above) and j != i and margin[j] <= base and _near(i, j, places, radius, margin):
+                        # a bucket may hold several cells: take the ball only in its own one
+                        own = (
+                            int(np.floor(reference[j, 0] / cell)) == x and int(np.floor(reference[j, 1] / cell)) == y
+                            and int(np.floor(reference[j, 2] / cell)) == z
+                        )  # fmt: skip
+                        if own and _can_touch(i, j, body, kind) and held < near.size:
+                            near[held] = j
+                            held += 1
+                    j = after[j]
+    for k in range(1, held):  # insertion sort: a dozen neighbours
+        value, at = near[k], k
+        while at > 0 and near[at - 1] > value:
+            near[at] = near[at - 1]
+            at -= 1
+        near[at] = value
+    return held
+
+
+@kernel
+def build_lists(places, radius, body, kind, deep, near, fast, start, count, other, reference, margin, bucket, head,
+                after, before, cell, base, largest):  # fmt: skip
+    """All lists from the cells; returns the room they need. With too little room in ``other`` nothing is valid."""
+    at = 0
+    for i in range(radius.size):
+        held = search(i, places, radius, body, kind, deep, True, near, fast, reference, margin, head, after, cell,
+                      base, largest)  # fmt: skip
+        start[i], count[i] = at, held
+        if at + held <= other.size:
+            other[at : at + held] = near[:held]
+        at += held + SLACK
+    start[radius.size] = at
+    return at
+
+
+@kernel
+def insert(i, j, places, radius, margin, start, count, other):
+    """Enter j into the sorted list of i, if it is not there; False where the list is full even after a purge."""
+    s = start[i]
+    n = count[i]
+    at = n
+    while at > 0 and other[s + at - 1] >= j:
+        at -= 1
+    if at < n and other[s + at] == j:
+        return True
+    if s + n == start[i + 1]:  # full: drop those that have gone
+        kept = 0
+        for k in range(n):
+            if _near(i, other[s + k], places, radius, margin):
+                other[s + kept] = other[s + k]
+                kept += 1
+        if kept == n:
+            return False
+        count[i] = n = kept
+        at = n
+        while at > 0 and other[s + at - 1] >= j:
+            at -= 1
+    for k in range(n, at, -1):
+        other[s + k] = other[s + k - 1]
+    other[s + at] = j
+    count[i] += 1
+    return True
+
+
+@kernel
+def look_up(moved, places, radius, body, kind, centre, rows, deep, ahead, near, start, count, other, reference,
+            margin, bucket, head, after, before, cell, base, largest):  # fmt: skip
+    """Renew the lists of the balls ``moved``; False where a list overflows and all must be built anew."""
+    for k in range(moved.size):
+        i = moved[k]
+        reference[i] = places[i]
+        travel = ahead * _speed(rows, body[i], centre[i])
+        margin[i] = base if 1.5 * travel <= base else 3.0 * travel
+        move_in_cells(i, places[i], cell, head, after, before, bucket)
+    fast = np.flatnonzero(margin > base)
+    for k in range(moved.size):
+        i = moved[k]
+        held = search(i, places, radius, body, kind, deep, False, near, fast, reference, margin, head, after, cell,
+                      base, largest)  # fmt: skip
+        count[i] = 0
+        for n in range(held):
+            j = near[n]
+            if not insert(min(i, j), max(i, j), places, radius, margin, start, count, other):
+                return False
+    return True
+
+
+def build(model, kind, places, rows, ahead: float, small: float) -> Neighbours:
+    """Neighbour lists of all balls; margins follow the typical speed, those of fast balls their own."""
+    balls = model.balls
+    s = len(balls.radius)
+    speed = np.sqrt((rows[balls.body, :3] ** 2).sum(axis=1))
+    arm = np.sqrt((balls.centre**2).sum(axis=1))
+    if arm.any():
+        speed = speed + arm * np.sqrt((rows[balls.body, 3:6] ** 2).sum(axis=1)) / rows[balls.body, 7]
+    typical = float(np.quantile(speed, 0.9)) if s else 0.0
+    largest = float(balls.radius.max()) if s else 1.0
+    base = min(max(0.15 * small, 3.0 * ahead * typical), largest)
+    margin = np.where(1.5 * ahead * speed <= base, base, 3.0 * ahead * speed)
+    fast = np.flatnonzero(margin > base)
+    buckets = 1 << max(4, int(np.ceil(np.log2(max(1, CELL_GROWTH * s)))))
+    cell = 2.0 * largest + 3.0 * base
+    links = [np.empty(s, dtype=np.int32) for _ in range(3)]
+    head = np.empty(buckets, dtype=np.int32)
+    reference = places.copy()
+    bucket, after, before = links
+    link_cells(reference, cell, head, after, before, bucket)
+    near = np.empty(max(64, min(s, 65536)), dtype=np.int32)
+    start, count = np.empty(s + 1, dtype=np.int64), np.empty(s, dtype=np.int32)
+    room = 8 * s
+    while True:
+        found = Neighbours(
+            start,
+            count,
+            np.empty(room, dtype=np.int32),
+            reference,
+            margin,
+            bucket,
+            head,
+            after,
+            before,
+            cell,
+            base,
+            largest,
+        )
+        need = build_lists(places, balls.radius, balls.body, kind, model.dimension - 2, near, fast, *found)
+        if need <= room:
+            break
+        room = need
+    return found
+
+
+@kernel(inline=True)
+def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, position):
+    """U_n of a pair of bodies at the point p; the spin of a ball has no part in it."""
+    u = (rows[b, 0] - rows[a, 0]) * nx + (rows[b, 1] - rows[a, 1]) * ny + (rows[b, 2] - rows[a, 2]) * nz
+    for side in range(2):
+        body, sign = (a, -1.0) if side == 0 else (b, 1.0)
+        if rows[body, 7] == 1.0:  # not a ball: w x arm, with s = w
+            x, y, z = px - position[body, 0], py - position[body, 1], pz - position[body, 2]
+            wx, wy, wz = rows[body, 3], rows[body, 4], rows[body, 5]
+            u += sign * (nx * (wy * z - wz * y) + ny * (wz * x - wx * z) + nz * (wx * y - wy * x))
+    return u
+
+
+@kernel(inline=True)
+def takes_part(gap, held, status, keep, anticipate, one, two, a, b, nx, ny, nz, px, py, pz, position, h, size):
+    """Whether a pair with this gap is active; ``held``: it stands in the memory with this ``status``.
+
+    ``anticipate``: also pairs whose gap would close within the step at the velocities ``one`` or ``two``, and those that
+    pushed in the last step, whose gap may be open by a rounding. ``keep``: everything in the memory stays.
+    """
+    if gap <= 0.0:
+        return True
+    if not anticipate:
+        return False
+    if held and (keep or status > SEPARATING):
+        return True
+    u = min(
+        normal_velocity(one, a, b, nx, ny, nz, px, py, pz, position),
+        normal_velocity(two, a, b, nx, ny, nz, px, py, pz, position),
+    )
+    return gap + h * u < -1e-9 * size
+
+
+@kernel(inline=True)
+def enter(out, at, first, second, law, simple, gap, nx, ny, nz, old, k, held):
+    """Write an active pair, with the memory of row ``k`` of ``old`` where ``held``."""
+    out.first[at], out.second[at], out.law[at], out.simple[at], out.gap[at] = first, second, law, simple, gap
+    out.normal[at, 0], out.normal[at, 1], out.normal[at, 2] = nx, ny, nz
+    for c in range(3):
+        out.impulse[at, c] = old.impulse[k, c] if held else 0.0
+        out.moment[at, c] = old.moment[k, c] if held else 0.0
+    out.status[at] = old.status[k] if held else OPEN
+
+
+@kernel
+def find_ball_contacts(
+    places, radius, body, material, start, count, other, law_index, simple_law, simple_body, position, one, two, h,
+    slack, anticipate, keep, old, out,
+):  # fmt: skip
+    """Active pairs of balls, in order, into ``out``; returns their number (more than its room: do it again)."""
+    found, k = 0, 0
+    for i in range(radius.size):
+        a = body[i]
+        for n in range(start[i], start[i] + count[i]):
+            j = other[n]
+            x, y, z = places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
+            square = x * x + y * y + z * z
+            touch = radius[i] + radius[j] + slack
+            if square > touch * touch and not anticipate:
                 continue
-            height = 0.0
-            for k in range(3):
-                height += normals[p, k] * (places[i, k] - points[p, k])
-            if height - radius[i] < skin:
-                if found < first.size:
-                    first[found], second[found] = p, i
-                found += 1
+            distance = np.sqrt(square)
+            gap, f = distance - touch, 1.0 / distance
+            nx, ny, nz = x * f, y * f, z * f
+            while k < old.balls and (old.first[k] < i or (old.first[k] == i and old.second[k] < j)):
+                k += 1
+            held = k < old.balls and old.first[k] == i and old.second[k] == j
+            b = body[j]
+            px, py, pz = places[j, 0] - radius[j] * nx, places[j, 1] - radius[j] * ny, places[j, 2] - radius[j] * nz
+            if not takes_part(gap, held, old.status[k] if held else OPEN, keep, anticipate, one, two, a, b, nx, ny, nz,
+                              px, py, pz, position, h, radius[j]):  # fmt: skip
+                continue
+            if found < out.first.size:
+                law = law_index[material[i], material[j]]
+                simple = simple_body[a] and simple_body[b] and simple_law[law]
+                enter(out, found, i, j, law, simple, gap, nx, ny, nz, old, k, held)
+            found += 1
     return found
 
 
 @kernel
-def carry_memory(old_first, old_second, old_impulse, old_moment, old_status, first, second, impulse, moment, status):
-    """Copy impulses and status of the pairs that stand in both sorted lists."""
-    k = 0
-    for i in range(first.size):
-        while k < old_first.size and (
-            old_first[k] < first[i] or (old_first[k] == first[i] and old_second[k] < second[i])
-        ):
-            k += 1
-        if k < old_first.size and old_first[k] == first[i] and old_second[k] == second[i]:
-            impulse[i], moment[i], status[i] = old_impulse[k], old_moment[k], old_status[k]
-
-
-def find_pairs(model, kind, places, normals, points, skin, old: Pairs, laws_simple, simple_body) -> Pairs:
-    """All neighbours nearer than ``skin``, with the memory of the ``old`` list.
-
-    ``laws_simple`` (L,) tells which laws the fast kernels know, ``simple_body`` (N,) which bodies.
-    """
-    balls, planes = model.balls, model.planes
-    deep = model.dimension - 2
-    room = max(64, int(1.3 * len(old.first)), 8 * len(balls.radius))
-    first, second = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
-    count = find_ball_pairs(places, balls.radius, balls.body, kind, skin, deep, first, second)
-    if count > room:
-        first, second = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
-        find_ball_pairs(places, balls.radius, balls.body, kind, skin, deep, first, second)
-    room = len(balls.radius) * len(planes.body)
-    wall, resting = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
-    walls = find_plane_pairs(places, balls.radius, balls.body, kind, normals, points, planes.body, skin, wall, resting)
-    first = np.concatenate([first[:count], wall[:walls]])
-    second = np.concatenate([second[:count], resting[:walls]])
-    total = count + walls
-    material = np.concatenate([balls.material[first[:count]], planes.material[first[count:]]])
-    law = model.law_index[material, balls.material[second]].astype(np.int32)
-    bodies = np.concatenate([balls.body[first[:count]], planes.body[first[count:]]])
-    simple = simple_body[bodies] & simple_body[balls.body[second]] & laws_simple[law]
-    impulse, moment = np.zeros((total, 3)), np.zeros((total, 3))
-    status = np.full(total, OPEN, dtype=np.int8)
-    split = old.balls
-    carry_memory(old.first[:split], old.second[:split], old.impulse[:split], old.moment[:split], old.status[:split],
-                 first[:count], second[:count], impulse[:count], moment[:count], status[:count])  # fmt: skip
-    carry_memory(old.first[split:], old.second[split:], old.impulse[split:], old.moment[split:], old.status[split:],
-                 first[count:], second[count:], impulse[count:], moment[count:], status[count:])  # fmt: skip
-    return Pairs(first, second, law, simple, impulse, moment, status, count)
-
-
-@kernel
-def measure_gaps(first, second, balls, places, radius, normals, points, gap, normal):
-    """Gap (K,) and normal (K, 3) of every pair, from the first to the second."""
-    for k in range(first.size):
-        i, j = first[k], second[k]
-        if k < balls:
-            x = places[j, 0] - places[i, 0]
-            y = places[j, 1] - places[i, 1]
-            z = places[j, 2] - places[i, 2]
-            distance = np.sqrt(x * x + y * y + z * z)
-            gap[k] = distance - radius[i] - radius[j]
-            inverse = 1.0 / distance
-            normal[k, 0], normal[k, 1], normal[k, 2] = x * inverse, y * inverse, z * inverse
-        else:
-            height = 0.0
-            for c in range(3):
-                normal[k, c] = normals[i, c]
-                height += normals[i, c] * (places[j, c] - points[i, c])
-            gap[k] = height - radius[j]
+def find_plane_contacts(
+    places, radius, body, material, kind, normals, points, plane_body, plane_material, law_index, simple_law,
+    simple_body, position, one, two, h, slack, anticipate, keep, old, at, out,
+):  # fmt: skip
+    """Active pairs of a plane and a ball, in order, into ``out`` from row ``at`` on; returns the row after them."""
+    found, k = at, old.balls
+    for p in range(plane_body.size):
+        a = plane_body[p]
+        nx, ny, nz = normals[p, 0], normals[p, 1], normals[p, 2]
+        level = nx * points[p, 0] + ny * points[p, 1] + nz * points[p, 2] + slack
+        for i in range(radius.size):
+            gap = nx * places[i, 0] + ny * places[i, 1] + nz * places[i, 2] - level - radius[i]
+            b = body[i]
+            if (gap > 0.0 and not anticipate) or kind[b] != FREE:
+                continue
+            while k < old.first.size and (old.first[k] < p or (old.first[k] == p and old.second[k] < i)):
+                k += 1
+            held = k < old.first.size and old.first[k] == p and old.second[k] == i
+            px, py, pz = places[i, 0] - radius[i] * nx, places[i, 1] - radius[i] * ny, places[i, 2] - radius[i] * nz
+            if not takes_part(gap, held, old.status[k] if held else OPEN, keep, anticipate, one, two, a, b, nx, ny, nz,
+                              px, py, pz, position, h, radius[i]):  # fmt: skip
+                continue
+            if found < out.first.size:
+                law = law_index[plane_material[p], material[i]]
+                simple = simple_body[a] and simple_body[b] and simple_law[law]
+                enter(out, found, p, i, law, simple, gap, nx, ny, nz, old, k, held)
+            found += 1
+    return found

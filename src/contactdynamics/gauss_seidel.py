@@ -98,7 +98,7 @@ def measure_simple(rows, contacts, count, kappa, dimension):
         xx, xy, xz = qx - rho * tx, qy - rho * ty, qz - rho * tz
         x_t = np.sqrt(xx * xx + xy * xy + xz * xz)
         y_n, shrink = x_n, 1.0
-        if x_t > gamma * x_n:
+        if x_n < 0.0 or x_t > gamma * x_n:
             y_n = max(0.0, (x_n + gamma * x_t) / (1.0 + gamma * gamma))
             shrink = gamma * y_n / x_t if x_t > 0.0 else 0.0
         share = (p_n - y_n) ** 2 + (qx - shrink * xx) ** 2 + (qy - shrink * xy) ** 2 + (qz - shrink * xz) ** 2
@@ -440,17 +440,6 @@ def driven_power(rows, body, arm, frame, p, m):
         total += v * (frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2])
         total += w[c] / scale * (frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2])
     return total
-
-
-@kernel
-def forget(pairs_status, impulse, moment, active):
-    """Pairs that were not active in this step lose their memory."""
-    for k in range(pairs_status.size):
-        if not active[k]:
-            pairs_status[k] = 0
-            for c in range(3):
-                impulse[k, c] = 0.0
-                moment[k, c] = 0.0
 
 
 @kernel

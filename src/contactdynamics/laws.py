@@ -259,6 +259,19 @@ def dissipation(v, c):
 
 
 @kernel
+def cone_excess(p, c):
+    """How far P lies outside its cone (0 inside), measured along P_t at the P_n given; ``p`` (d,), ``c`` (2,)."""
+    outside = max(0.0, -p[0])
+    if p.size == 2:
+        outside = max(outside, p[1] - c[0] * p[0], -p[1] - c[1] * p[0])
+    elif p.size == 3:
+        size, reach = np.sqrt(p[1] ** 2 + p[2] ** 2), np.sqrt((c[1] * p[1]) ** 2 + (c[0] * p[2]) ** 2)
+        limit = c[0] * c[1] * size / reach if reach > 0.0 else max(c[0], c[1])
+        outside = max(outside, size - limit * p[0])
+    return outside
+
+
+@kernel
 def _project_wedge(x_n, x_t, c0, c1):
     """Nearest point of {-c1 x_n <= x_t <= c0 x_n}."""
     if x_n >= 0.0 and -c1 * x_n <= x_t <= c0 * x_n:

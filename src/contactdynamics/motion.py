@@ -1,5 +1,6 @@
 """The driver of finite-freedom systems, `integrate`, and its result, `Motion`."""
 
+import inspect
 import math
 import warnings
 from dataclasses import dataclass
@@ -60,9 +61,23 @@ class Motion:
 def _resolve(scheme):
     if callable(scheme):
         return scheme
-    if scheme not in SCHEMES:
+    if not isinstance(scheme, str) or scheme not in SCHEMES:
         raise InputError(f"Unknown scheme {scheme!r}; choose one of {', '.join(SCHEMES)}, or give a function.")
     return SCHEMES[scheme]
+
+
+def _check_options(scheme, options: dict) -> None:
+    """Refuse options that the scheme does not have."""
+    known = list(inspect.signature(scheme).parameters)[3:]  # after system, state, h
+    for name in options:
+        if name not in known and "options" not in known:
+            raise InputError(
+                f"The scheme {scheme.__name__} has no option {name!r}; it has {', '.join(known) or 'none'}."
+            )
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
 
 
 def integrate(
@@ -89,11 +104,14 @@ def integrate(
     advance = _resolve(scheme)
     if on_failure not in ("warn", "raise", "ignore"):
         raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
-    if not (math.isfinite(step) and step > 0):
+    if not (_is_number(step) and step > 0):
         raise InputError(f"The step is {step!r}; give a positive time, for example step=1e-3.")
     if start is None and (q is None or u is None):
         raise InputError("integrate needs initial values: give q=... and u=..., or start=motion.state.")
-    state = system.start(q, u, time) if start is None else start
+    if not (_is_number(time) and _is_number(until)):
+        raise InputError(f"The motion goes from time={time!r} until={until!r}; give two finite times.")
+    _check_options(advance, options)
+    state = system.start(q, u, time) if start is None else system.resume(start)
     count = round((until - state.time) / step)
     if count < 1:
         raise InputError(f"until={until} is not a step after the start t = {state.time}; give a later time.")

@@ -50,8 +50,8 @@ class HDF5:
                 self._commit(simulation)
 
     def end(self, simulation) -> None:
-        """Write what is left, with the last frame."""
-        if self._taken_step != simulation.steps:
+        """Write what is left, with the last frame (none of a step that was cut short)."""
+        if self._taken_step != simulation.steps and not simulation.stepping:
             self._take(simulation)
         if self._frames:
             self._commit(simulation)

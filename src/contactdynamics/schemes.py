@@ -15,7 +15,7 @@ import numpy as np
 
 from ._jit import kernel
 from .errors import InputError
-from .laws import solve_two
+from .laws import solve_contact
 from .solvers import NO_CONTACT, nlgs, project, report
 from .state import OPEN, SEPARATING, SLIDING, STICKING, State, Step
 from .system import System
@@ -77,19 +77,23 @@ def wall_friction(system: System, state: State, h: float, *, anticipation: float
     for k, index in enumerate(middle.active):
         axes[k], w = middle.maps[k]
         metric = axes[k] @ middle.inverse @ axes[k].T
-        if d > 1 and np.abs(metric - metric[0, 0] * np.eye(d)).max() > 1e-9 * metric[0, 0]:
+        frictionless = system.constraints[index].law.frictionless
+        if d > 1 and not frictionless and np.abs(metric - metric[0, 0] * np.eye(d)).max() > 1e-9 * metric[0, 0]:
             raise InputError(
                 "wall_friction treats a particle in an orthonormal frame; give orthonormal rows in contact_map and an "
                 "inertia that is a multiple of the identity, or use scheme='midpoint'."
             )
         local = axes[k] @ middle.free + w
         if local[0] < 0:
-            gamma, _ = middle.coefficients(index, axes[k] @ state.u + w)
+            gamma, other = middle.coefficients(index, axes[k] @ state.u + w)
+            if gamma != other:
+                raise InputError("wall_friction knows one coefficient of friction; use scheme='midpoint' for this law.")
             sliding, pressing = np.sqrt(local[1:] @ local[1:]), -local[0]
-            stopped = sliding <= gamma * pressing
-            kept = 0.0 if stopped else 1.0 - gamma * pressing / sliding
+            stopped = not frictionless and sliding <= gamma * pressing
+            kept = 0.0 if stopped or sliding == 0.0 else 1.0 - gamma * pressing / sliding
             impulses[k] = (np.append(0.0, kept * local[1:]) - local) / metric[0, 0]
             status[k] = STICKING if stopped else SLIDING
+    middle.require_one_contact("wall_friction", status)
     return middle.finish_local(axes, impulses, status)
 
 
@@ -100,15 +104,17 @@ def planar_friction(system: System, state: State, h: float, *, anticipation: flo
     need no special treatment. Two coefficients for the two senses of sliding.
     """
     middle = _Middle(system, state, h, "planar_friction", anticipated_cone=anticipation, friction=True)
-    impulses, status = np.zeros((len(middle.normals), 2)), np.full(len(middle.normals), SEPARATING)
-    axes = np.zeros((len(middle.normals), 2, len(state.u)))
+    d = system.components
+    if d > 2:
+        raise InputError("planar_friction knows contacts of two components, n and t; use scheme='midpoint' for three.")
+    impulses, status = np.zeros((len(middle.normals), d)), np.full(len(middle.normals), SEPARATING)
+    axes = np.zeros((len(middle.normals), d, len(state.u)))
     for k, index in enumerate(middle.active):
         axes[k], w = middle.maps[k]
         delassus = axes[k] @ middle.inverse @ axes[k].T
-        local = axes[k] @ middle.free + w
-        c0, c1 = middle.coefficients(index, axes[k] @ state.u + w)
-        p_n, p_t, status[k] = solve_two(delassus[0, 0], delassus[0, 1], delassus[1, 1], local[0], local[1], c0, c1)
-        impulses[k] = p_n, p_t
+        cone = np.array(middle.coefficients(index, axes[k] @ state.u + w))
+        status[k] = solve_contact(delassus, axes[k] @ middle.free + w, cone, impulses[k])
+    middle.require_one_contact("planar_friction", status)
     return middle.finish_local(axes, impulses, status)
 
 
@@ -234,6 +240,15 @@ class _Middle:
         """Friction coefficients of constraint ``index`` from the velocity and status at the start of the step."""
         return self.system.constraints[index].law.coefficients(velocity[1:], self.state.status[index])
 
+    def require_one_contact(self, scheme, status):
+        """The friction of 1986 is that of one contact: two that press together would each carry the whole load."""
+        pressing = [index for index, s in zip(self.active, status, strict=True) if s in (STICKING, SLIDING)]
+        if len(pressing) > 1:
+            raise InputError(
+                f"{scheme} treats one contact at a time, but constraints {', '.join(map(str, pressing))} press "
+                f"together at t = {self.t_m:.6g}; use scheme='midpoint' for several contacts with friction."
+            )
+
     def finish(self, impulses):
         """End a frictionless step with the normal impulses (k,) of the active contacts."""
         axes = self.normals[:, None, :]
@@ -279,7 +294,7 @@ def corrected(scheme):
         new = step.state._replace(q=system.advance(system.advance(q_m, shift, 1.0), step.state.u, h / 2))
         return step._replace(state=new)
 
-    with_correction.__name__ = f"corrected_{scheme.__name__}"
+    with_correction.__name__, with_correction.__wrapped__ = f"corrected_{scheme.__name__}", scheme
     return with_correction
 
 

@@ -1,7 +1,8 @@
 """A rigid-body scene in motion: `Simulation`, with two doors, `run` and `step`.
 
-One step, in this order: driven bodies take their velocity at t_m; half a drift to (t_m, q_m); forces and free velocity;
-neighbours, gaps, active contacts; frames, targets and first guess; Gauss-Seidel; energy ledger; half a drift; recorders.
+One step, in this order: the functions in `before_step`; driven bodies take their velocity at t_m; half a drift to
+(t_m, q_m); forces and free velocity; neighbours, gaps, active contacts; frames, targets and first guess; Gauss-Seidel;
+energy ledger; half a drift; recorders.
 """
 
 import math
@@ -102,6 +103,8 @@ class Simulation:
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
         self.recorders = list(recorders)
+        self.before_step = []
+        self.stepping = False
         self.time, self.steps = 0.0, 0
         self.failures = 0
         self.seconds, self.last_seconds = dict.fromkeys(STAGES, 0.0), dict.fromkeys(STAGES, 0.0)
@@ -123,7 +126,7 @@ class Simulation:
         """Own, writable copies of the model's arrays, and everything derived from them."""
         self.bodies = Bodies(*(np.array(array) for array in self.model.bodies))
         self._taken = len(self.scene.blocks)
-        self.pairs = detection.no_pairs()
+        self.pairs, self._spare, self._filled = (detection.no_pairs() for _ in range(3))
         self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
         self._count = (0, 0)
         self._kappa = 2.5 if self.model.dimension == 3 else 2.0
@@ -157,7 +160,9 @@ class Simulation:
         self._force, self._torque = np.zeros((n, 3)), np.zeros((n, 3))
         self._inverse = np.zeros((0 if self._all_simple else n, 3, 3))
         self._places = np.empty((len(model.balls.radius), 3))
-        self._reference = None  # the neighbours must be searched again
+        self._neighbours = None  # to be built at the next step
+        self._moved = np.empty(len(model.balls.radius), dtype=np.int32)
+        self._near = np.empty(max(64, min(len(model.balls.radius), 65536)), dtype=np.int32)
         self._small = float(model.balls.radius.min()) if len(model.balls.radius) else 1.0
         self._springs = model.springs._replace(
             first=self._rows_of(model.springs.first), second=self._rows_of(model.springs.second)
@@ -309,7 +314,7 @@ class Simulation:
         pair = np.concatenate([s.pair[:m], q.pair[:g]])
         impulse = np.concatenate([np.einsum("kij,kj->ki", frames[:m], s.row[:m, 3:6]), q.impulse[:g]])
         moment = np.concatenate([np.zeros((m, 3)), q.moment[:g]])
-        gap = self._gap[pair] if len(pair) else np.zeros(0)
+        gap = self.pairs.gap[pair]
         ball = self.pairs.second[pair]
         reach = self.model.balls.radius[ball] + 0.5 * gap
         point = self._places[ball] - reach[:, None] * normals if len(pair) else np.zeros((0, 3))
@@ -343,9 +348,15 @@ class Simulation:
     # ---- the step --------------------------------------------------------------------------------------------------
 
     def step(self) -> SceneStep:
-        """Make one step of length `time_step`."""
+        """Make one step of length `time_step`.
+
+        Each function in the list `before_step` is called first, with the simulation: it may add and remove bodies.
+        """
         clock = time.perf_counter
         begin = clock()
+        self.stepping = True  # until the state is whole again: a step that was cut short is not recorded
+        for function in self.before_step:
+            function(self)
         h, bodies = self.time_step, self.bodies
         self._drive(self.time + h / 2)
         self._before[:] = self.rows
@@ -363,6 +374,7 @@ class Simulation:
         rigid.drift(bodies.position, bodies.orientation, self.rows, h / 2)
         self.steps += 1
         self.time = self.steps * h
+        self.stepping = False
         self._finish_report(iterations, residual, worst, complementarity)
         ended = clock()
         record = self.last_seconds["record"]  # of the step before: this one's is known only at its end
@@ -445,71 +457,63 @@ class Simulation:
         return True
 
     def _detect(self, slack: float = 0.0):
-        """Gaps and normals of all neighbours at the present positions, and the active ones among them."""
-        model, bodies = self.model, self.bodies
-        balls, planes = model.balls, model.planes
+        """The active pairs at the present positions; bodies nearer than ``slack`` count as touching."""
+        bodies, balls, planes = self.bodies, self.model.balls, self.model.planes
         detection.place_balls(bodies.position, bodies.orientation, balls.centre, balls.body, self._places)
-        normals = np.empty((len(planes.body), 3))
-        points = bodies.position[planes.body]
-        if len(planes.body):
-            turned = np.empty((len(planes.body), 3))
-            detection.place_balls(points * 0.0, bodies.orientation[planes.body], planes.normal,
-                                  np.arange(len(planes.body)), turned)  # fmt: skip
-            normals = turned
-        self._renew_neighbours(normals, points)
-        pairs = self.pairs
-        k = len(pairs.first)
-        self._gap, self._normal, self._active = np.empty(k), np.empty((k, 3)), np.zeros(k, dtype=bool)
-        detection.measure_gaps(pairs.first, pairs.second, pairs.balls, self._places, balls.radius, normals, points,
-                               self._gap, self._normal)  # fmt: skip
-        if slack:
-            self._gap -= slack
-        self._select(self._before, self.rows)
+        self._points = bodies.position[planes.body]
+        self._normals = np.empty((len(planes.body), 3))
+        detection.place_balls(np.zeros_like(self._points), bodies.orientation[planes.body], planes.normal,
+                              np.arange(len(planes.body)), self._normals)  # fmt: skip
+        self._follow_neighbours()
+        self._find(self._before, self.rows, slack=slack, keep=False)
 
-    def _reach(self) -> float:
-        """How far two bodies can come nearer in a step at the present velocities; 0 where nothing is anticipated."""
-        if self.penetration != "anticipate":
-            return 0.0
-        speed = math.sqrt(float((self.rows[:, :3] ** 2).sum(axis=1).max()))
-        if not self._all_simple:
-            spin = self.rows[:, 3:6] / self.rows[:, 7:]
-            speed += math.sqrt(float((spin**2).sum(axis=1).max())) * float(self.bodies.size.max())
-        return 2.0 * self.time_step * speed
+    def _follow_neighbours(self):
+        """Keep the neighbour lists complete: look up the balls that have left their margin, or build all anew."""
+        model, bodies, balls = self.model, self.bodies, self.model.balls
+        h = self.time_step
+        if self._neighbours is not None:
+            found = self._neighbours
+            ahead = h if self.penetration == "anticipate" else 0.0
+            moved = detection.wanderers(
+                self._places, balls.centre, balls.body, self.rows, found.reference, found.margin, ahead, self._moved
+            )
+            if moved == 0:
+                return
+            if moved <= 16 + len(balls.radius) // 20 and detection.look_up(
+                self._moved[:moved], self._places, balls.radius, balls.body, bodies.kind, balls.centre, self.rows,
+                model.dimension - 2, h, self._near, *found,
+            ):  # fmt: skip
+                return
+        self._neighbours = detection.build(model, bodies.kind, self._places, self.rows, h, self._small)
 
-    def _renew_neighbours(self, normals, points):
-        """Rebuild the pair list where some body may have met one outside of it."""
-        reach = self._reach()
-        if self._reference is not None:
-            places, old_normals, old_points = self._reference
-            if np.array_equal(normals, old_normals) and np.array_equal(points, old_points):
-                self._shift = detection.largest_shift(self._places, places)
-                if 2.0 * self._shift + reach <= self._skin:
-                    return
-        self._shift, self._skin = 0.0, max(0.3 * self._small, 2.0 * reach)
-        self._reference = (self._places.copy(), normals.copy(), points.copy())
-        self.pairs = detection.find_pairs(
-            self.model, self.bodies.kind, self._places, normals, points, self._skin, self.pairs, self._simple_law,
-            self._simple_body,
-        )  # fmt: skip
+    def _find(self, one, two, *, slack: float, keep: bool) -> int:
+        """Find the active pairs, with the memory of the present ones, which they replace; returns how many they are."""
+        model, bodies, balls, planes = self.model, self.bodies, self.model.balls, self.model.planes
+        lists, old = self._neighbours, self.pairs
+        laws = (model.law_index, self._simple_law, self._simple_body, bodies.position, one, two, self.time_step, slack,
+                self.penetration == "anticipate", keep, old)  # fmt: skip
+        while True:
+            out = self._spare
+            count = detection.find_ball_contacts(self._places, balls.radius, balls.body, balls.material, lists.start,
+                                                 lists.count, lists.other, *laws, out)  # fmt: skip
+            total = count
+            if len(planes.body):
+                total = detection.find_plane_contacts(
+                    self._places, balls.radius, balls.body, balls.material, bodies.kind, self._normals, self._points,
+                    planes.body, planes.material, *laws, count, out,
+                )  # fmt: skip
+            if total <= len(out.first):
+                break
+            self._spare = detection.pair_arrays(int(1.3 * total) + 64)
+        self._spare, self._filled = self._filled, out
+        self.pairs = detection.Pairs(*(array[:total] for array in out[:-1]), count)
+        return total
 
     def _more_contacts(self) -> bool:
-        """With anticipation: whether the velocities just found close gaps of pairs left out; marks those."""
-        if 2.0 * self._shift + self._reach() > self._skin:  # faster than expected: search farther
-            marked = int(self._active.sum())
-            self._reference = None
-            self._detect()
-            self._select(self._before, self._free)
-            return bool(self._active.sum() > marked)
-        return bool(self._select(self.rows, self.rows))
-
-    def _select(self, one, two) -> int:
-        """Mark pairs as active; how many are new."""
-        pairs, model = self.pairs, self.model
-        return prepare.select(
-            pairs.first, pairs.second, pairs.balls, model.balls.body, model.planes.body, self._gap, self._normal, pairs.status,
-            self._places, model.balls.radius, self.bodies.position, one, two, self.time_step,
-            self.penetration == "anticipate", self._active,
-        )  # fmt: skip
+        """With anticipation: whether the velocities just found close gaps of pairs left out; takes those in."""
+        self._follow_neighbours()
+        before = len(self.pairs.first)
+        return self._find(self.rows, self.rows, slack=0.0, keep=True) > before
 
     def _solve(self):
         """Solve the contacts; with anticipation, again as long as the solution closes gaps of pairs left out."""
@@ -530,7 +534,6 @@ class Simulation:
                 cone = gauss_seidel.store_general(self._general, g, pairs.impulse, pairs.moment, pairs.status)
                 self._cone = max(self._cone, cone)
             if self.penetration != "anticipate" or not self._more_contacts():
-                gauss_seidel.forget(pairs.status, pairs.impulse, pairs.moment, self._active)
                 return framed, sweeps, residual, worst, complementarity
             self.rows[:] = self._free
 
@@ -538,11 +541,9 @@ class Simulation:
         """Contacts of the step from the active pairs, with the first guess added to the velocities."""
         pairs, model, b = self.pairs, self.model, self.bodies
         h, anticipate = self.time_step, self.penetration == "anticipate"
-        head = (pairs.first, pairs.second, pairs.law, pairs.simple)
-        known = (pairs.balls, model.balls.body, model.planes.body, self._active, self._gap, self._normal)
         while True:
             m, scale = prepare.activate_simple(
-                *head, pairs.impulse, pairs.status, *known, self._before, self.rows, model.laws, h, anticipate,
+                pairs, model.balls.body, model.planes.body, self._before, self.rows, model.laws, h, anticipate,
                 self.recovery, self._kappa, model.dimension, self._simple,
             )  # fmt: skip
             if m <= len(self._simple.pair):
@@ -553,9 +554,9 @@ class Simulation:
             rigid.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, self._inverse)
             while True:
                 g, more = prepare.activate_general(
-                    *head, pairs.impulse, pairs.moment, pairs.status, *known, self._places, model.balls.radius,
-                    b.position, b.orientation, self._before, self.rows, self._inverse, model.laws, model.law_axes, h,
-                    anticipate, self.recovery, model.dimension, self._general,
+                    pairs, model.balls.body, model.planes.body, self._places, model.balls.radius, b.position,
+                    b.orientation, self._before, self.rows, self._inverse, model.laws, model.law_axes, h, anticipate,
+                    self.recovery, model.dimension, self._general,
                 )  # fmt: skip
                 if g <= len(self._general.pair):
                     break
@@ -591,9 +592,9 @@ class Simulation:
         """The `SolveReport` of the step, and what the failure policy asks."""
         contacts = sum(self._count)
         depth, relative = 0.0, 0.0
-        if contacts and len(self._gap):
-            k = int(np.argmin(self._gap))
-            depth = max(0.0, -float(self._gap[k]))
+        if contacts and len(self.pairs.gap):
+            k = int(np.argmin(self.pairs.gap))
+            depth = max(0.0, -float(self.pairs.gap[k]))
             relative = depth / self._pair_size(k)
         converged = residual <= self.tolerance
         scale = math.sqrt(max(1e-300, float((self._simple.row[: self._count[0], 3:6] ** 2).sum())))
@@ -632,10 +633,10 @@ class Simulation:
         """Overlaps beyond a bound and steps that are too long."""
         self._before[:] = self.rows
         self._detect()
-        if len(self._gap):
-            relative = [-self._gap[k] / self._pair_size(k) for k in np.flatnonzero(self._gap < 0)]
+        if len(self.pairs.gap):
+            relative = [-self.pairs.gap[k] / self._pair_size(k) for k in np.flatnonzero(self.pairs.gap < 0)]
             if relative and max(relative) > self.OVERLAP_LIMIT:
-                k = int(np.flatnonzero(self._gap < 0)[int(np.argmax(relative))])
+                k = int(np.flatnonzero(self.pairs.gap < 0)[int(np.argmax(relative))])
                 a, b = self._pair_bodies(k)
                 raise InputError(
                     f"Bodies {a} and {b} overlap by {max(relative):.0%} of the smaller radius at the start; move them "
@@ -660,14 +661,20 @@ class Simulation:
         ``tolerance`` of the solver; bodies nearer than ``slack`` times the smallest radius count as touching. The
         motion is left as it was; the answer carries the contact forces (impulses / time_step) that prove it.
         """
-        kept = (self.rows.copy(), self.tolerance, self.pairs, self.penetration, self.time, self._reference, self._works)
+        kept = (
+            self.rows.copy(),
+            self.tolerance,
+            self.pairs,
+            self.penetration,
+            self.time,
+            self._neighbours,
+            self._works,
+        )
         kept_step = (self._count, self._simple, self._general, self._sums.copy(), self.report)
         self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
         self.rows[:, :6] = 0.0
         self.tolerance, self.penetration = tolerance, "moreau"
-        self.pairs = self.pairs._replace(
-            impulse=self.pairs.impulse.copy(), moment=self.pairs.moment.copy(), status=self.pairs.status.copy()
-        )
+        self._spare = self._filled = detection.no_pairs()  # the kept pairs must stay as they are
         try:
             b, h = self.bodies, self.time_step
             self._before[:] = self.rows
@@ -684,7 +691,7 @@ class Simulation:
                                  complementarity, "One step from rest.")  # fmt: skip
             return Equilibrium(bool(share <= 1e3 * tolerance), share, self._contacts(), report)
         finally:
-            self.rows[:], self.tolerance, self.pairs, self.penetration, self.time, self._reference, self._works = kept
+            self.rows[:], self.tolerance, self.pairs, self.penetration, self.time, self._neighbours, self._works = kept
             self._count, self._simple, self._general, self._sums, self.report = kept_step
 
     def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
@@ -705,7 +712,7 @@ class Simulation:
                 self.rows[:, :6] = 0.0
                 self._before[:], self._free[:] = self.rows, self.rows
                 self._detect()
-                left = max(0.0, -float(self._gap.min()) / self._small) if len(self._gap) else 0.0
+                left = max(0.0, -float(self.pairs.gap.min()) / self._small) if len(self.pairs.gap) else 0.0
                 if left <= bound:
                     break
                 self._solve()
@@ -713,7 +720,7 @@ class Simulation:
         finally:
             self.rows[:], self.time_step, self.penetration, self.recovery, self.tolerance, self.model = kept
             self.pairs = detection.no_pairs()
-            self._reference = None
+            self._neighbours = None
             self._count = (0, 0)
             if kept_report is not None:
                 self.report = kept_report

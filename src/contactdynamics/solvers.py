@@ -9,7 +9,7 @@ import numpy as np
 
 from ._jit import kernel
 from .errors import InputError
-from .laws import dissipation, natural_map, solve_contact
+from .laws import cone_excess, dissipation, natural_map, solve_contact
 from .state import SEPARATING, ContactProblem, SolveReport
 
 CHECK_EVERY = 10  # sweeps between two evaluations of the residual once the first ones have not converged
@@ -52,18 +52,15 @@ def measure(delassus, velocity, friction, impulses):
                     v[i] += delassus[a * d + i, other * d + j] * impulses[other, j]
         natural_map(impulses[a], v, friction[a], rho, r)
         share, product = 0.0, dissipation(v, friction[a]) * impulses[a, 0]
-        tangential = 0.0
         for i in range(d):
             share += r[i] * r[i]
             product += v[i] * impulses[a, i]
             scale_p += impulses[a, i] ** 2
             scale_b += (rho * velocity[a, i]) ** 2
             work += impulses[a, i] ** 2 / rho
-            tangential += impulses[a, i] ** 2 if i > 0 else 0.0
         error += share
         bipotential += abs(product)
-        limit = max(friction[a, 0], friction[a, 1]) * impulses[a, 0]
-        cone = max(cone, np.sqrt(tangential) - limit, -impulses[a, 0])
+        cone = max(cone, cone_excess(impulses[a], friction[a]))
         if share > largest:
             worst, largest = a, share
     scale = max(scale_p, scale_b)
@@ -75,7 +72,7 @@ def measure(delassus, velocity, friction, impulses):
 @kernel
 def nlgs(delassus, velocity, friction, impulses, status, tolerance, max_iterations):
     """Nonlinear Gauss-Seidel from the impulses given (2004, section 6.2); returns sweeps and the four errors."""
-    errors = (0.0, -1, 0.0, 0.0)
+    errors = (np.inf, -1, 0.0, 0.0)
     for iteration in range(1, max_iterations + 1):
         sweep(delassus, velocity, friction, impulses, status)
         if iteration <= CHECK_EVERY or iteration % CHECK_EVERY == 0 or iteration == max_iterations:
@@ -120,25 +117,49 @@ def solve(
     >>> impulses.round(6).tolist(), report.converged
     ([[1.0, -0.3]], True)
     """
-    velocity = np.ascontiguousarray(problem.velocity, dtype=float)
+    w, velocity, friction, impulses = _checked(problem, guess)
+    if not tolerance > 0:
+        raise InputError(f"The tolerance is {tolerance!r}; give a positive number, for example 1e-8.")
+    if not max_iterations >= 1:
+        raise InputError(f"max_iterations is {max_iterations!r}; give at least 1.")
+    status = np.full(len(impulses), SEPARATING)
+    if len(impulses) == 0:
+        return impulses, NO_CONTACT
+    iterations, errors = nlgs(w, velocity, friction, impulses, status, tolerance, max_iterations)
+    return impulses, report(errors, iterations, tolerance, problem.gap)
+
+
+def _checked(problem: ContactProblem, guess) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Delassus operator, velocity, friction and first impulses of a problem, once shown to fit together."""
+    w, velocity, friction, gap = (np.ascontiguousarray(array, dtype=float) for array in problem)
+    if velocity.ndim != 2 or velocity.shape[1] not in (1, 2, 3):
+        raise InputError(f"The velocity has shape {velocity.shape}; give (m, d) with d = 1, 2 or 3 components.")
     m, d = velocity.shape
-    w = np.ascontiguousarray(problem.delassus, dtype=float)
+    impulses = np.zeros((m, d)) if guess is None else np.array(guess, dtype=float)
     if w.shape != (m * d, m * d):
         raise InputError(
             f"The Delassus operator has shape {w.shape}; {m} contacts of {d} components need {(m * d,) * 2}."
         )
-    friction = np.ascontiguousarray(problem.friction, dtype=float)
-    if friction.shape != (m, 2):
-        raise InputError(f"friction has shape {friction.shape}; give two coefficients per contact, shape {(m, 2)}.")
-    for name, array in (("delassus", w), ("velocity", velocity), ("friction", friction)):
+    for name, array, shape in (
+        ("friction", friction, (m, 2)),
+        ("gap", gap, (m,)),
+        ("guess", impulses, (m, d)),
+    ):
+        if array.shape != shape:
+            raise InputError(f"The {name} has shape {array.shape}; {m} contacts of {d} components need {shape}.")
+    for name, array in (("delassus", w), ("velocity", velocity), ("friction", friction), ("guess", impulses)):
         if not np.isfinite(array).all():
             raise InputError(f"The problem's {name} contains nan or infinity; give finite numbers.")
-    impulses = np.zeros((m, d)) if guess is None else np.array(guess, dtype=float).reshape(m, d)
-    status = np.full(m, SEPARATING)
-    if m == 0:
-        return impulses, NO_CONTACT
-    iterations, errors = nlgs(w, velocity, friction, impulses, status, tolerance, max_iterations)
-    return impulses, report(errors, iterations, tolerance, problem.gap)
+    if (friction < 0).any():
+        raise InputError(f"The friction contains {friction.min():g}; give coefficients >= 0.")
+    normal = w.diagonal()[::d]
+    if not (normal > 0).all():
+        raise InputError(
+            f"The delassus operator has W_nn = {normal.min():g} at contact {normal.argmin()}; it must be positive."
+        )
+    if np.abs(w - w.T).max(initial=0.0) > 1e-9 * np.abs(w).max(initial=0.0):
+        raise InputError("The delassus operator is not symmetric; give W = G A^-1 G^T.")
+    return w, velocity, friction, impulses
 
 
 @kernel

@@ -406,8 +406,8 @@ def restored_memory(recording: Recording) -> tuple[Pairs, dict]:
     k = len(c["first"])
     split = int((~c["plane"]).sum())
     pairs = Pairs(
-        c["first"], c["second"], np.zeros(k, dtype=np.int32), np.zeros(k, dtype=bool), c["impulse"], c["moment"],
-        c["status"], split,
+        c["first"], c["second"], np.zeros(k, dtype=np.int32), np.zeros(k, dtype=bool), np.zeros(k), np.zeros((k, 3)),
+        c["impulse"], c["moment"], c["status"], split,
     )  # fmt: skip
     return pairs, c
 

@@ -15,20 +15,49 @@ from .frames import frame
 from .laws import Law
 from .state import State
 
-# Sixth-order central differences: nodes and weights of the first derivative.
-_NODES = (-3, -2, -1, 1, 2, 3)
-_WEIGHTS = (-1 / 60, 9 / 60, -45 / 60, 45 / 60, -9 / 60, 1 / 60)
+# Sixth-order central differences: spacing of the nodes in units of the length on which a function varies.
 _STEP = np.finfo(float).eps ** (1 / 7)
+# The odd polynomial through the nodes 1, 2, 3 at the point _BETWEEN: weights of the values there.
+_BETWEEN = 0.382
+_BETWEEN_WEIGHTS = tuple(
+    _BETWEEN / k * math.prod((_BETWEEN**2 - j**2) / (k**2 - j**2) for j in (1, 2, 3) if j != k) for k in (1, 2, 3)
+)
 
 
 def derivative(function: Callable[[float], float], size: float) -> float:
-    """f'(0) by sixth-order central differences over the length ``size`` on which f varies (error about 1e-12).
+    """f'(0) by sixth-order central differences (error about 1e-12); ``size`` is a length on which f may vary.
+
+    Where f varies on a shorter length (a fast vibration, small bodies in metres) the nodes do not see it: their
+    polynomial is compared with f at a point between them, and the spacing is shortened until the two agree.
 
     >>> abs(derivative(math.sin, 1.0) - 1.0) < 1e-11
     True
+    >>> abs(derivative(lambda x: math.sin(1e3 * x), 1.0) / 1e3 - 1.0) < 1e-9
+    True
     """
+    best, best_error = 0.0, math.inf
     h = _STEP * size
-    return sum(w * function(k * h) for k, w in zip(_NODES, _WEIGHTS, strict=True)) / h
+    for _ in range(6):
+        right, left = [function(k * h) for k in (1, 2, 3)], [function(-k * h) for k in (1, 2, 3)]
+        odd = [(a - b) / 2 for a, b in zip(right, left, strict=True)]
+        slope = (45 * odd[0] - 9 * odd[1] + odd[2]) / (30 * h)
+        expected = sum(w * v for w, v in zip(_BETWEEN_WEIGHTS, odd, strict=True))
+        found = (function(_BETWEEN * h) - function(-_BETWEEN * h)) / 2
+        error = abs(found - expected) / (_BETWEEN * h)
+        if error < best_error:
+            best, best_error = slope, error
+        if error <= 1e-10 * abs(slope) + 1e-13 * max(map(abs, right + left)) / h:
+            break
+        h /= 10
+    return best
+
+
+def _numbers(label: str, value) -> np.ndarray:
+    """``value`` as an array of numbers (a copy)."""
+    try:
+        return np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"The {label} is {value!r}; give an array of numbers.") from None
 
 
 class Constraint:
@@ -72,6 +101,8 @@ class Constraint:
                 raise InputError(f"Constraint got {label}={value!r}; give a function of (t, q).")
         if law is not None and not isinstance(law, Law):
             raise InputError(f"Constraint got law={law!r}; give a Law, for example Law(friction=0.3).")
+        if law is not None and (law.rolling or law.spinning or law.cohesion or law.tension):
+            raise InputError(f"Constraint got {law!r}; rolling, spinning, cohesion and tension are for scenes.")
         self.gap, self.gradient, self.contact_map, self.boundary = gap, gradient, contact_map, boundary
         self.law = law or Law()
         self.name = name
@@ -129,7 +160,7 @@ class System:
     @staticmethod
     def _checked_inertia(value) -> tuple[np.ndarray, np.ndarray]:
         """A (n, n) and its inverse, once shown to be symmetric and positive definite."""
-        a = np.asarray(value, dtype=float)
+        a = _numbers("inertia", value)
         a = np.diag(a) if a.ndim == 1 else a
         if a.ndim != 2 or a.shape[0] != a.shape[1] or a.size == 0:
             raise InputError(f"The inertia has shape {a.shape}; give a square matrix (n, n) or a diagonal (n,).")
@@ -172,12 +203,13 @@ class System:
             row = np.asarray(constraint.gradient(t, q), dtype=float)
         elif constraint.contact_map is not None:
             row = np.asarray(constraint.contact_map(t, q), dtype=float)[0]
+            row = row * self._steepness(constraint, t, q, row)
         else:
             row = self._differenced_gradient(constraint, t, q, size)
         if not np.dot(row, row) > 0:
             raise InputError(
                 f"The gradient of {self._label(index)} is zero or not finite at t = {t:.6g}, "
-                f"q = {np.round(q, 6).tolist()}; choose a gap whose gradient does not vanish at contact (1986, eq. 3.4)."
+                f"q = {np.round(q, 6).tolist()}; choose a gap whose gradient does not vanish at contact (1986, 3.4)."
             )
         return row
 
@@ -185,6 +217,14 @@ class System:
         units = np.eye(size)
         scale = max(1.0, float(np.abs(q).max()))
         return np.array([derivative(lambda s, e=e: constraint.gap(t, self.advance(q, e, s)), scale) for e in units])
+
+    def _steepness(self, constraint: Constraint, t: float, q: np.ndarray, row: np.ndarray) -> float:
+        """|grad g| / |row| for a row along the gradient: 1 where the gap is a distance and the row a unit normal."""
+        if constraint.gradient is not None:
+            true = np.asarray(constraint.gradient(t, q), dtype=float)
+            return math.sqrt(np.dot(true, true) / np.dot(row, row))
+        scale = max(1.0, float(np.abs(q).max()))
+        return derivative(lambda s: constraint.gap(t, self.advance(q, row, s)), scale) / np.dot(row, row)
 
     def rate(self, index: int, t: float, q: np.ndarray) -> float:
         """dg/dt at fixed q: the normal component of w."""
@@ -213,7 +253,9 @@ class System:
             w = np.asarray(constraint.boundary(t, q), dtype=float)
         else:
             w = np.zeros(len(g))
-            w[0] = self.rate(index, t, q) / length
+            w[0] = self.rate(index, t, q)
+            if w[0] != 0.0:
+                w[0] /= self._steepness(constraint, t, q, g[0]) if constraint.contact_map is not None else length
         if len(g) < d:  # a frictionless contact among frictional ones
             g = np.vstack([g, np.zeros((d - len(g), size))])
             w = np.append(w, np.zeros(d - len(w)))
@@ -227,7 +269,7 @@ class System:
 
     def start(self, q, u, time: float = 0.0) -> State:
         """Check everything that the user stated and return the initial state."""
-        q, u = np.array(q, dtype=float), np.array(u, dtype=float)
+        q, u = _numbers("initial q", q), _numbers("initial u", u)
         if q.ndim != 1 or u.ndim != 1 or not (np.isfinite(q).all() and np.isfinite(u).all()):
             raise InputError(f"The initial q has shape {q.shape} and u {u.shape}; give two finite vectors.")
         n = len(u)
@@ -242,6 +284,10 @@ class System:
         if self.kinematics is not None and self.advance(q, u, 1e-3).shape != q.shape:
             raise InputError("kinematics(q, u, h) must return positions of the shape of q.")
         self.components = self._count_components(time, q, n, a)
+        for index, constraint in enumerate(self.constraints):
+            value = constraint.gap(time, q)
+            if not isinstance(value, int | float | np.number | np.ndarray) or np.ndim(value) or np.iscomplexobj(value):
+                raise InputError(f"The gap of {self._label(index)} returned {value!r}; it must return one real number.")
         gaps = self.gaps(time, q)
         for index, gap in enumerate(gaps):
             self._check_contact(index, time, q, n)
@@ -254,13 +300,29 @@ class System:
         m = len(self.constraints)
         return State(float(time), q, u, np.zeros((m, self.components)), np.zeros(m, dtype=np.int64))
 
+    def resume(self, state: State) -> State:
+        """Check that a state of an earlier run fits this system, and return it."""
+        if not isinstance(state, State):
+            raise InputError(f"The start is {state!r}; give the state of an earlier run, start=motion.state.")
+        a, _ = self.inertias(state.time, state.q)
+        if len(a) != len(state.u):
+            raise InputError(f"The inertia is {len(a)} x {len(a)} but the start has {len(state.u)} velocities.")
+        self.components = self._count_components(state.time, state.q, len(state.u), a)
+        fitting = (len(self.constraints), self.components)
+        if state.impulses.shape != fitting:
+            raise InputError(
+                f"The start remembers impulses of shape {state.impulses.shape} but this system has {fitting}, contacts "
+                "times components; go on with the system of the earlier run, or give q=... and u=..."
+            )
+        return state
+
     def _count_components(self, t, q, n, a) -> int:
         """The components d of each contact: 1 without friction, else 2 or 3, the same for all frictional contacts."""
         d = 1
         particle = n in (2, 3) and np.allclose(a, a[0, 0] * np.eye(n), rtol=1e-12, atol=0) and self.kinematics is None
         for index, constraint in enumerate(self.constraints):
             if constraint.contact_map is not None:
-                rows = np.shape(constraint.contact_map(t, q))
+                rows = _numbers(f"contact map of {self._label(index)}", constraint.contact_map(t, q)).shape
                 if len(rows) != 2 or rows[0] not in (1, 2, 3) or rows[1] != n:
                     raise InputError(
                         f"The contact map of {self._label(index)} has shape {rows}; give (2, {n}) or (3, {n}): "

@@ -1,0 +1,40 @@
+"""Analysis: functions of a `Frame`, live (``sim.frame()``) or from a file (``recording[-1]``).
+
+They return numbers in named tuples, most of which draw themselves: ``.plot(ax=None)`` returns the axes. The last axis of
+a scene points up; piles and strips are taken about a vertical ``axis``, the origin unless given. Forces are impulses of
+the last step over its length; stress is positive in compression.
+"""
+
+from .fabric import directions, fabric
+from .forces import contact_forces, coordination, force_chains, mobilised_friction, normal_forces
+from .regions import Box, Cylinder, Under
+from .stress import grain_moments, stress, stress_map
+from .strips import Pressure, ground_pressure, reciprocity, strip, weight_balance
+from .surface import height, interior, packing_fraction, slope, surface, volume_mass
+
+__all__ = [
+    "Box",
+    "Cylinder",
+    "Pressure",
+    "Under",
+    "contact_forces",
+    "coordination",
+    "directions",
+    "fabric",
+    "force_chains",
+    "grain_moments",
+    "ground_pressure",
+    "height",
+    "interior",
+    "mobilised_friction",
+    "normal_forces",
+    "packing_fraction",
+    "reciprocity",
+    "slope",
+    "stress",
+    "stress_map",
+    "strip",
+    "surface",
+    "volume_mass",
+    "weight_balance",
+]

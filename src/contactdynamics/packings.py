@@ -1,0 +1,347 @@
+"""Ready parts of scenes: sieve curves, pavements, pouring, lattices, rain, boxes; in 2D and 3D.
+
+The last axis of a scene points up. Everything random follows from a seed: two scenes built alike have the same bits.
+"""
+
+import math
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from . import quaternions
+from .errors import InputError
+from .scene import join
+from .shapes import HalfPlane, Plane
+from .state import Balls, Bodies, Planes
+
+
+class Sieve:
+    """A sieve curve: the share ``passing`` each of the ``diameters``, from 0 to 1, of the mass or of the number.
+
+    Between two sieves the share grows linearly with the diameter.
+
+    >>> sieve = Sieve([0.1, 0.2, 0.4], [0.0, 0.3, 1.0], by="mass")
+    >>> uniform = Sieve.uniform(0.25, 0.5)
+    >>> uniform.diameter(0.5)
+    0.375
+    """
+
+    def __init__(self, diameters, passing, *, by: str = "number"):
+        self.diameters = np.asarray(diameters, dtype=float)
+        self.passing = np.asarray(passing, dtype=float)
+        self.by = by
+        d, p = self.diameters, self.passing
+        if by not in ("number", "mass"):
+            raise InputError(f"Sieve got by={by!r}; choose 'number' or 'mass'.")
+        if d.ndim != 1 or d.shape != p.shape or len(d) < 2:
+            raise InputError(f"Sieve got {d.shape} diameters and {p.shape} shares; give as many of both, two at least.")
+        if not (np.isfinite(d).all() and d[0] > 0 and (np.diff(d) >= 0).all()):
+            raise InputError(f"Sieve got the diameters {diameters}; give positive lengths in growing order.")
+        if not (p[0] == 0 and p[-1] == 1 and (np.diff(p) >= 0).all()):
+            raise InputError(f"Sieve got the shares {passing}; they must grow from 0 to 1.")
+
+    @classmethod
+    def uniform(cls, smallest: float, largest: float) -> "Sieve":
+        """Diameters uniform in number between two values (the papers' grains), or all the same."""
+        return cls([smallest, largest], [0.0, 1.0])
+
+    @property
+    def smallest(self) -> float:
+        """The smallest diameter."""
+        return float(self.diameters[0])
+
+    @property
+    def largest(self) -> float:
+        """The largest diameter."""
+        return float(self.diameters[-1])
+
+    def diameter(self, share, *, dimension: int = 3):
+        """The diameter below which the ``share`` (number or array in [0, 1]) of the *number* of grains lies.
+
+        With uniform random shares this draws grains. A curve by mass becomes one by number with the weight
+        1 / d**dimension.
+        """
+        share = np.asarray(share, dtype=float)
+        cumulative = self._by_number(dimension)
+        k = np.clip(np.searchsorted(cumulative, share, side="right") - 1, 0, len(cumulative) - 2)
+        width = cumulative[k + 1] - cumulative[k]
+        inside = np.clip((share - cumulative[k]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
+        low, high = self.diameters[k], self.diameters[k + 1]
+        if self.by == "number":
+            out = low + inside * (high - low)
+        else:
+            power = 1 - dimension
+            out = (low**power + inside * (high**power - low**power)) ** (1 / power)
+        return float(out) if out.ndim == 0 else out
+
+    def _by_number(self, dimension: int) -> np.ndarray:
+        """The cumulative share of the number at the sieves."""
+        if self.by == "number":
+            return self.passing
+        low, high = self.diameters[:-1], self.diameters[1:]
+        wide = high > low
+        power = 1 - dimension
+        spread = np.where(wide, high - low, 1.0)
+        mean = np.where(wide, (high**power - low**power) / (power * spread), low ** (power - 1.0))
+        numbers = np.diff(self.passing) * mean
+        return np.concatenate([[0.0], np.cumsum(numbers)]) / numbers.sum()
+
+    def draw(self, count: int, rng, *, dimension: int = 3) -> np.ndarray:
+        """``count`` random diameters."""
+        return self.diameter(rng.random(count), dimension=dimension)
+
+
+def passing(diameters, sieves, *, by: str = "mass", dimension: int = 3) -> np.ndarray:
+    """The sieve curve of a sample: share of its mass (or ``by="number"``) that passes each of the ``sieves``.
+
+    >>> passing([0.1, 0.2], [0.15, 0.25], by="mass")
+    array([0.11111111, 1.        ])
+    """
+    order = np.sort(np.asarray(diameters, dtype=float))
+    weight = np.ones_like(order) if by == "number" else order**dimension
+    total = np.concatenate([[0.0], np.cumsum(weight)])
+    return total[np.searchsorted(order, np.asarray(sieves, dtype=float), side="right")] / total[-1]
+
+
+def _as_sieve(sizes) -> Sieve:
+    """A `Sieve`, a pair (smallest, largest) or one diameter."""
+    if isinstance(sizes, Sieve):
+        return sizes
+    values = np.atleast_1d(np.asarray(sizes, dtype=float))
+    if values.shape not in ((1,), (2,)):
+        raise InputError(f"sizes is {sizes!r}; give a Sieve, one diameter or the smallest and the largest one.")
+    return Sieve.uniform(values[0], values[-1])
+
+
+# ---- ground and boxes ----------------------------------------------------------------------------------------------
+
+
+def pavement(scene, *, material: str, sizes, extent, seed: int, level: float = 0.0, cover: float = 0.85) -> np.ndarray:
+    """Add a rough ground: fixed balls at random places, with their centres at the height ``level``; their numbers.
+
+    ``extent``: a length, the radius of a round ground about the axis (in 2D half the length of a straight one), or the
+    two sides of a rectangular one. ``cover``: area (in 2D length) of the balls' sections over that of the ground; from
+    about 0.8 on no ball of the same sizes passes through. Neighbours are spread until they hardly overlap.
+    """
+    sieve, rng, d = _as_sieve(sizes), np.random.default_rng([seed, 0, 1]), scene.dimension
+    sides = np.atleast_1d(np.asarray(extent, dtype=float))
+    if sides.shape not in ((1,), (2,)) or not (sides > 0).all() or (d == 2 and len(sides) == 2) or not cover > 0:
+        raise InputError(f"pavement got extent={extent!r}, cover={cover!r}; give a radius or two sides, and a share.")
+    if d == 2:
+        count = int(2 * sides[0] * cover / sieve.smallest) + 1
+        radii = 0.5 * sieve.draw(count, rng, dimension=2)
+        place = np.cumsum(2 * radii / cover) - radii / cover - sides[0]
+        keep = place <= sides[0]
+        position = np.stack([place[keep], np.full(keep.sum(), level)], axis=1)
+        return scene.add_many(radii[keep], material=material, position=position, fixed=True)
+    area = (2 * sides if len(sides) == 1 else sides) + sieve.largest
+    mean = (sieve.diameter((np.arange(1000) + 0.5) / 1000) ** 2).mean() * math.pi / 4
+    radii = 0.5 * sieve.draw(max(1, round(cover * area[0] * area[-1] / mean)), rng)
+    place = _spread(rng.random((len(radii), 2)) * area, radii, area * np.ones(2)) - area / 2
+    keep = (place**2).sum(axis=1) <= sides[0] ** 2 if len(sides) == 1 else (abs(place) <= sides / 2).all(axis=1)
+    position = np.column_stack([place[keep], np.full(keep.sum(), level)])
+    return scene.add_many(radii[keep], material=material, position=position, fixed=True)
+
+
+def _spread(place, radii, area, rounds: int = 100):
+    """Push overlapping circles apart in a rectangle with periodic sides, each by half the overlap, ``rounds`` times."""
+    count = len(radii)
+    for _ in range(rounds):
+        place %= area
+        pairs = cKDTree(place, boxsize=area).query_pairs(2 * radii.max(), output_type="ndarray")
+        a, b = pairs.T
+        apart = place[b] - place[a]
+        apart -= area * np.round(apart / area)
+        distance = np.sqrt((apart**2).sum(axis=1)) + 1e-300
+        push = 0.5 * np.maximum(0.0, radii[a] + radii[b] - distance) / distance
+        for axis in range(2):
+            step = push * apart[:, axis]
+            place[:, axis] += np.bincount(b, step, count) - np.bincount(a, step, count)
+    return place % area
+
+
+def box(scene, *, material: str, low, high, lid: bool = False) -> np.ndarray:
+    """Add the walls of a box as fixed planes: floor, sides and, with ``lid``, the top; their numbers.
+
+    ``low``, ``high``: two corners (d,). The walls come axis by axis, first the lower one.
+    """
+    corners, d = (np.asarray(low, dtype=float), np.asarray(high, dtype=float)), scene.dimension
+    if any(corner.shape != (d,) for corner in corners) or not (corners[0] < corners[1]).all():
+        raise InputError(
+            f"box got low={low!r} and high={high!r}; give two corners of {d} numbers, the lower one first."
+        )
+    shape = HalfPlane if d == 2 else Plane
+    numbers = []
+    for axis in range(d):
+        for side in range(2):
+            if (axis, side) == (d - 1, 1) and not lid:
+                continue
+            normal = np.zeros(d)
+            normal[axis] = 1 - 2 * side
+            numbers.append(scene.add(shape(normal), material=material, position=corners[side], fixed=True))
+    return np.array(numbers)
+
+
+# ---- grains --------------------------------------------------------------------------------------------------------
+
+
+def lattice(
+    scene, *, material: str, sizes, counts, origin, spacing: float | None = None, dense: bool = False, seed: int = 0
+) -> np.ndarray:
+    """Add balls on a lattice of ``counts`` (d,) places, the first one at ``origin``; their numbers.
+
+    ``spacing`` of neighbours: the largest diameter unless given. The lattice is square or cubic; ``dense`` makes it
+    triangular (2D) or hexagonal close-packed (3D).
+    """
+    sieve, d = _as_sieve(sizes), scene.dimension
+    if len(counts) != d or min(counts) < 1:
+        raise InputError(f"lattice got counts={counts!r}; give {d} whole numbers >= 1.")
+    index = np.stack(np.meshgrid(*(np.arange(n) for n in counts), indexing="ij"), axis=-1).reshape(-1, d)
+    place = index.astype(float)
+    if dense and d == 2:
+        place = np.stack([index[:, 0] + 0.5 * (index[:, 1] % 2), math.sqrt(0.75) * index[:, 1]], axis=1)
+    elif dense:
+        i, j, k = index.T
+        place = np.stack([
+            i + 0.5 * ((j + k) % 2), math.sqrt(0.75) * (j + (k % 2) / 3), math.sqrt(2 / 3) * k,
+        ], axis=1)  # fmt: skip
+    place = np.asarray(origin, dtype=float) + place * (sieve.largest if spacing is None else spacing)
+    radii = 0.5 * sieve.draw(len(place), np.random.default_rng([seed, 0, 2]), dimension=d)
+    return scene.add_many(radii, material=material, position=place)
+
+
+def rain(scene, *, material: str, sizes, count: int, low, high, seed: int, velocity=None) -> np.ndarray:
+    """Add ``count`` balls at random places in the box from ``low`` to ``high`` (d,), none overlapping; their numbers.
+
+    The box must be free of other bodies, and not too small: it holds about a third of its volume.
+    """
+    sieve, d = _as_sieve(sizes), scene.dimension
+    low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    rng = np.random.default_rng([seed, 0, 3])
+    radii = np.sort(0.5 * sieve.draw(count, rng, dimension=d))[::-1].copy()  # large ones first: they find room
+    place = np.empty((count, d))
+    settled = np.zeros(count, dtype=bool)
+    for _ in range(2000):
+        free = np.flatnonzero(~settled)
+        if not len(free):
+            break
+        room = high - low - 2 * radii[free, None]
+        if (room < 0).any():
+            break
+        place[free] = low + radii[free, None] + rng.random((len(free), d)) * room
+        a, b = cKDTree(place).query_pairs(2 * radii.max(), output_type="ndarray").T  # a < b: the earlier one stays
+        near = ((place[a] - place[b]) ** 2).sum(axis=1) < (radii[a] + radii[b]) ** 2
+        settled[free] = True
+        loser = np.where(np.isin(b[near], free), b[near], a[near])
+        settled[loser] = False
+    if not settled.all():
+        raise InputError(
+            f"rain found room for {settled.sum()} of {count} balls between {low} and {high}; make the box larger."
+        )
+    return scene.add_many(radii, material=material, position=place, velocity=velocity)
+
+
+def resting_height(place, radius: float, bodies: Bodies, balls: Balls, planes: Planes) -> float:
+    """The least height of the centre of a ball that comes down on the vertical ``place`` (d-1,) to the first contact.
+
+    The highest of the contact heights with all balls nearer to the vertical than the sum of radii, and with the planes
+    that look up; minus infinity where there is nothing.
+    """
+    side = len(place)
+    height = -math.inf
+    reach = radius + bodies.size.max() if len(bodies.size) else 0.0
+    body = bodies.position
+    near = np.abs(body[:, 0] - place[0]) < reach
+    for axis in range(1, side):
+        near &= np.abs(body[:, axis] - place[axis]) < reach
+    rows = np.flatnonzero(near[balls.body])
+    if len(rows):
+        q, centre = bodies.orientation[balls.body[rows]], balls.centre[rows]
+        if centre.any():
+            pure = np.concatenate([np.zeros((len(rows), 1)), centre], axis=1)
+            centre = quaternions.product(quaternions.product(q, pure), quaternions.conjugate(q))[:, 1:]
+        centre = body[balls.body[rows]] + centre
+        sum_radii = balls.radius[rows] + radius
+        left = sum_radii**2 - ((centre[:, :side] - place) ** 2).sum(axis=1)
+        if (left > 0).any():
+            height = float((centre[left > 0, side] + np.sqrt(left[left > 0])).max())
+    for normal, row in zip(planes.normal, planes.body, strict=True):
+        q = bodies.orientation[row]
+        turned = quaternions.product(quaternions.product(q, np.array([0.0, *normal])), quaternions.conjugate(q))[1:]
+        if turned[side] > 1e-9:
+            point = body[row]
+            lift = (radius - (np.asarray(place) - point[:side]) @ turned[:side]) / turned[side]
+            height = max(height, float(point[side] + lift))
+    return height
+
+
+class Pour:
+    """Grains created one by one at rest, ``rate`` per second, each as low as possible in contact with what is there.
+
+    The vertical of each grain is drawn uniformly within ``radius`` of the axis through ``axis`` (d-1,). The first grain
+    is put into the scene at once; the others come during the run, at the times k / rate::
+
+        pour = Pour(scene, material="grain", sizes=(0.25, 0.5), rate=200, count=14_000, radius=0.8, seed=1)
+        sim = Simulation(scene, time_step=2e-4)
+        sim.before_step.append(pour)
+
+    What comes depends only on the seed, the number of the grain and the present positions: a resumed run goes on with
+    the same bits. ``first`` is the body number of the first grain; the others follow where nothing else adds bodies.
+    """
+
+    def __init__(self, scene, *, material: str, sizes, rate: float, count: int, radius: float, seed: int, axis=None):
+        if not (rate > 0 and count >= 1 and radius >= 0):
+            raise InputError(f"Pour got rate={rate!r}, count={count!r}, radius={radius!r}; give positive numbers.")
+        self.material, self.sieve, self.rate, self.count, self.radius = material, _as_sieve(sizes), rate, count, radius
+        self.seed, self.dimension = int(seed), scene.dimension
+        self.axis = np.zeros(self.dimension - 1) if axis is None else np.asarray(axis, dtype=float)
+        if not scene.blocks:
+            raise InputError("Pour got an empty scene; add the ground first.")
+        bodies = join([block.bodies for block in scene.blocks], Bodies)
+        balls = join([block.balls for block in scene.blocks], Balls)
+        radii, places = self._next([0], bodies, balls, join([block.planes for block in scene.blocks], Planes))
+        self.first = int(scene.add_many(radii, material=material, position=places)[0])
+
+    @property
+    def duration(self) -> float:
+        """From the first grain to one interval after the last one, s."""
+        return self.count / self.rate
+
+    def made(self, time: float) -> int:
+        """How many grains there are at ``time``."""
+        return min(self.count, math.floor(max(0.0, time) * self.rate + 1e-6) + 1)
+
+    def grain(self, k: int) -> tuple[float, np.ndarray]:
+        """Radius and vertical (d-1,) of the grain ``k``."""
+        rng = np.random.default_rng([self.seed, k])
+        radius = 0.5 * self.sieve.diameter(rng.random(), dimension=self.dimension)
+        if self.dimension == 2:
+            return radius, self.axis + self.radius * (2 * rng.random(1) - 1)
+        away, angle = self.radius * math.sqrt(rng.random()), 2 * math.pi * rng.random()
+        return radius, self.axis + away * np.array([math.cos(angle), math.sin(angle)])
+
+    def __call__(self, simulation) -> None:
+        """Create the grains that are due at the begin of a step."""
+        now = self.made(simulation.steps * simulation.time_step)
+        before = self.made((simulation.steps - 1) * simulation.time_step)
+        if now > before:
+            model = simulation.model
+            radii, places = self._next(range(before, now), simulation.bodies, model.balls, model.planes)
+            simulation.add_many(radii, material=self.material, position=places)
+
+    def _next(self, numbers, bodies, balls, planes) -> tuple[np.ndarray, np.ndarray]:
+        """Radii and places of the grains ``numbers``; later ones may lie on earlier ones."""
+        radii, places = [], []
+        for k in numbers:
+            radius, place = self.grain(k)
+            height = resting_height(place, radius, bodies, balls, planes)
+            for other, centre in zip(radii, places, strict=True):
+                left = (radius + other) ** 2 - ((place - centre[:-1]) ** 2).sum()
+                height = max(height, centre[-1] + math.sqrt(left)) if left > 0 else height
+            if not math.isfinite(height):
+                raise InputError(
+                    f"Pour found nothing below the place {place} to lay a grain on; make the ground wider."
+                )
+            radii.append(radius)
+            places.append(np.append(place, height))
+        return np.array(radii), np.array(places)
