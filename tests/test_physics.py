@@ -237,7 +237,7 @@ def test_leaves_the_sphere_at_two_thirds(scheme, options, constant, power):
         assert abs(cosine - (2 + 0.25) / 3) <= constant * motion.step**power
         errors.append(np.linalg.norm(motion.q[-1] - exact))
     # The motion itself, flight included, converges with order 1.
-    assert errors[-1] < 2e-3
+    assert errors[-1] < 4e-4
     assert np.polyfit(np.log([400, 800, 1600, 3200]), np.log(errors), 1)[0] < -0.9
 
 
@@ -273,13 +273,14 @@ def perturbed(system, q, u, scheme, steps, h):
 
 @pytest.mark.parametrize("scheme", ["inel", "midpoint"])
 def test_a_convex_obstacle_corrects_a_violation_by_itself(scheme):
-    # 2004, section 3.3, Remark 1. Outside a circle each step along the tangent gains (h u)^2 / (2 R): from a depth of
-    # 1e-3 with h u = 0.01 the surface is reached after 20 steps.
-    system = falling(outside_circle(), gravity=0.1)
+    # 2004, section 3.3, Remark 1. Pressed on a circle (g = 2 > u^2 / R = 1) each step along the tangent gains
+    # (h u)^2 / (2 R): from a depth of 1e-3 with h u = 0.01 the surface is reached after 20 steps; then g h^2 = 2e-4
+    # bounds the violation, as above.
+    system = falling(outside_circle(), gravity=2.0)
     motion = perturbed(system, (0.0, 1.0), (1.0, 0.0), scheme, 40, 0.01)
     assert motion.gaps[0, 0] < -9e-4
-    assert motion.active[:19].all() and motion.gaps[18, 0] < 0 < motion.gaps[21, 0]
-    assert motion.gaps[21:].min() > -1e-4
+    assert motion.active[:17].all() and not motion.active[:23].all()
+    assert motion.gaps[23:].min() > -2e-4
 
 
 def test_a_flat_wall_keeps_a_violation_and_the_correction_removes_it():
@@ -322,8 +323,9 @@ def test_bouncing_ball(e):
         errors.append(np.abs(tops - expected)[:3].max())
         resting = motion.times > 1.1 * end
         assert np.abs(y[resting]).max() < math.sqrt(2 * g * height) * h and np.abs(u[resting]).max() < 2 * g * h
-        bounces = motion.times[1:][motion.impulses[:, 0, 0] > 3 * g * h]  # more than the weight of a step
-        assert bounces[-1] < end + 2 * h
+        # Bounces with (1 + e) u > 3 g h, more than the weight of a step, end 6 h / (1 - e^2) < 17 h before the end.
+        bounces = motion.times[1:][motion.impulses[:, 0, 0] > 3 * g * h]
+        assert end - 25 * h < bounces[-1] < end + 2 * h
     assert np.polyfit(np.log([2, 1, 0.5, 0.25]), np.log(errors), 1)[0] > 0.7
 
 

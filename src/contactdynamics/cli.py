@@ -30,8 +30,10 @@ def list_experiments():
 @click.argument("name")
 @click.option("--quick", is_flag=True, help="A shorter form of the experiment.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change an option (repeatable).")
+@click.option("--from-data", is_flag=False, flag_value="true", metavar="[FILE]",
+              help="Draw from a stored run (of the package, or FILE) instead of computing.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the results [default: results/NAME].")
-def run_experiment(name, quick, settings, out):
+def run_experiment(name, quick, settings, from_data, out):
     """Run an experiment by NAME, or from the path of your own experiment file."""
     from rich.console import Console
 
@@ -43,6 +45,8 @@ def run_experiment(name, quick, settings, out):
         if not equals:
             raise InputError(f"--set {setting} has no '='; write --set key=value.")
         pairs[key.strip()] = value.strip()
+    if from_data is not None:
+        pairs["from_data"] = from_data
     experiment = runner.load(name)
     parameters = runner.parameters_of(experiment, pairs, quick)
     out = out or Path("results") / experiment.name

@@ -6,7 +6,9 @@ anticipation and recovery:
 - penetration="moreau": active where the gap at the midpoint is <= 0, r = -rho U_n^- (2003, eq. 40);
 - penetration="anticipate": also where the gap would close within the step; r = -max(g, 0) / h, so that the gap at the
   next midpoint is not negative; with restitution and U_n^- < 0 the bounce happens now, r = -rho U_n^-;
-- recovery: an existing overlap is opened at most at the given speed.
+- recovery: an existing overlap is opened at most at the given speed;
+- cohesion and tension: a contact that holds stays active when its gap opens by the curvature of the path or a rounding,
+  r = -g / h.
 
 Two classes of contacts. *Simple*: both bodies are homogeneous balls (or planes that do not turn) and the law is
 Coulomb's, isotropic. The block of W is then diagonal, W_n = 1/m_a + 1/m_b and W_t = (1 + k) W_n with k = m r^2 / I, no
@@ -60,7 +62,7 @@ class General(NamedTuple):
 
 def simple_contacts(room: int) -> Simple:
     """Empty arrays for ``room`` simple contacts."""
-    rows = [np.empty(room, dtype=np.int32) for _ in range(3)]
+    rows = [np.empty(room, dtype=np.uint32) for _ in range(3)]  # unsigned: no test for negative indices
     return Simple(*rows, np.empty((room, 8)), np.zeros(room), np.zeros(room, dtype=np.int8))
 
 
@@ -74,7 +76,7 @@ def general_contacts(room: int) -> General:
 @kernel(inline=True)
 def target_velocity(gap, before, rho, h, anticipate, recovery):
     """The target r of the normal velocity, and the part of it that is recovery."""
-    if not anticipate or (rho > 0.0 and before < 0.0):
+    if (gap <= 0.0 and not anticipate) or (rho > 0.0 and before < 0.0):
         r = -rho * before
     else:
         r = -max(gap, 0.0) / h
@@ -85,49 +87,70 @@ def target_velocity(gap, before, rho, h, anticipate, recovery):
     return r, 0.0
 
 
-@kernel
+@kernel(contract=True)
 def activate_simple(
-    pairs, ball_body, plane_body, before, rows, laws, h, anticipate, recovery, kappa, dimension, out,
+    pairs, ball_body, plane_body, before, free, rows, laws, h, anticipate, recovery, kappa, dimension, out,
 ):  # fmt: skip
-    """Fill ``out`` with the simple contacts; returns their number and the sum of (rho b)^2 over them."""
+    """Fill ``out`` with the simple contacts and add their first guess to ``rows``, which start as ``free``.
+
+    Returns the number of contacts and the sum of (rho b)^2 over them. Where there is no room, ``rows`` are not touched.
+    """
     found, scale = 0, 0.0
     first, second, law, gap, normal = pairs.first, pairs.second, pairs.law, pairs.gap, pairs.normal
     memory, status, balls = pairs.impulse, pairs.status, pairs.balls
+    for k in range(first.size):
+        found += pairs.simple[k]
+    if found > out.pair.size:
+        return found, 0.0
+    found = 0
     for k in range(first.size):
         if not pairs.simple[k]:
             continue
         a = ball_body[first[k]] if k < balls else plane_body[first[k]]
         b = ball_body[second[k]]
         nx, ny, nz = normal[k, 0], normal[k, 1], normal[k, 2]
-        x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
-        u_before = x * nx + y * ny + z * nz
-        x, y, z = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[b, 2] - rows[a, 2]
-        if found < out.pair.size:
-            rule = laws[law[k]]
-            r, out.recovery[found] = target_velocity(gap[k], u_before, rule[RHO], h, anticipate, recovery)
-            sx, sy, sz = before[a, 3] + before[b, 3], before[a, 4] + before[b, 4], before[a, 5] + before[b, 5]
-            gamma = rule[FRICTION_1]
+        rule = laws[law[k]]
+        gamma, u_before = rule[FRICTION_1], 0.0
+        if rule[RHO] > 0.0 or rule[STATIC] > gamma:  # only these laws look at the velocity before
+            x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
+            u_before = x * nx + y * ny + z * nz
             if rule[STATIC] > gamma:
-                tx = before[b, 0] - before[a, 0] - (sy * nz - sz * ny) - u_before * nx
-                ty = before[b, 1] - before[a, 1] - (sz * nx - sx * nz) - u_before * ny
-                tz = before[b, 2] - before[a, 2] - (sx * ny - sy * nx) - u_before * nz
+                sx, sy, sz = before[a, 3] + before[b, 3], before[a, 4] + before[b, 4], before[a, 5] + before[b, 5]
+                tx = x - (sy * nz - sz * ny) - u_before * nx
+                ty = y - (sz * nx - sx * nz) - u_before * ny
+                tz = z - (sx * ny - sy * nx) - u_before * nz
                 resting = tx * tx + ty * ty + tz * tz <= 1e-24 * (u_before * u_before + gap[k] * gap[k] / (h * h))
                 if status[k] == STICKING or (status[k] <= SEPARATING and resting):
                     gamma = rule[STATIC]
-            p_n = memory[k, 0] * nx + memory[k, 1] * ny + memory[k, 2] * nz
-            fix = max(p_n, 0.0) - p_n  # the memory is a vector in space: P_n must stay a push
-            row = out.row[found]
-            row[NX], row[NY], row[NZ] = nx, ny, nz
-            row[PX], row[PY], row[PZ] = memory[k, 0] + fix * nx, memory[k, 1] + fix * ny, memory[k, 2] + fix * nz
-            row[TARGET], row[GAMMA] = r, gamma
-            out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
-            w_n = rows[a, 6] + rows[b, 6]
-            rho = dimension / (w_n * (1.0 + (dimension - 1) * (1.0 + kappa)))
-            sx, sy, sz = rows[a, 3] + rows[b, 3], rows[a, 4] + rows[b, 4], rows[a, 5] + rows[b, 5]
-            tx = x - (sy * nz - sz * ny) - r * nx
-            ty = y - (sz * nx - sx * nz) - r * ny
-            tz = z - (sx * ny - sy * nx) - r * nz
-            scale += rho * rho * (tx * tx + ty * ty + tz * tz)
+        r, out.recovery[found] = target_velocity(gap[k], u_before, rule[RHO], h, anticipate, recovery)
+        px, py, pz = memory[k, 0], memory[k, 1], memory[k, 2]
+        fix = max(0.0, -(px * nx + py * ny + pz * nz))  # the memory is a vector in space: P_n must stay a push
+        px, py, pz = px + fix * nx, py + fix * ny, pz + fix * nz
+        row = out.row[found]
+        row[NX], row[NY], row[NZ], row[PX], row[PY], row[PZ] = nx, ny, nz, px, py, pz
+        row[TARGET], row[GAMMA] = r, gamma
+        out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
+        fa, fb, ra, rb = free[a], free[b], rows[a], rows[b]
+        ma, mb = fa[6], fb[6]
+        rho = dimension / ((ma + mb) * (1.0 + (dimension - 1) * (1.0 + kappa)))
+        sx, sy, sz = fa[3] + fb[3], fa[4] + fb[4], fa[5] + fb[5]
+        tx = fb[0] - fa[0] - (sy * nz - sz * ny) - r * nx
+        ty = fb[1] - fa[1] - (sz * nx - sx * nz) - r * ny
+        tz = fb[2] - fa[2] - (sx * ny - sy * nx) - r * nz
+        scale += rho * rho * (tx * tx + ty * ty + tz * tz)
+        ra[0] -= ma * px
+        ra[1] -= ma * py
+        ra[2] -= ma * pz
+        rb[0] += mb * px
+        rb[1] += mb * py
+        rb[2] += mb * pz
+        mx, my, mz = kappa * (ny * pz - nz * py), kappa * (nz * px - nx * pz), kappa * (nx * py - ny * px)
+        ra[3] -= ma * mx
+        ra[4] -= ma * my
+        ra[5] -= ma * mz
+        rb[3] -= mb * mx
+        rb[4] -= mb * my
+        rb[5] -= mb * mz
         found += 1
     return found, scale
 
@@ -201,7 +224,8 @@ def contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out):
 
 @kernel
 def activate_general(
-    pairs, ball_body, plane_body, places, radius, position, orientation, before, rows, inverse, laws, axes, h, anticipate, recovery, dimension, out,
+    pairs, ball_body, plane_body, ball_material, plane_material, places, radius, position, orientation, before, rows,
+    inverse, laws, axes, h, anticipate, recovery, dimension, out,
 ):  # fmt: skip
     """Fill ``out`` with the general contacts; returns their number and the sum of (rho b)^2 over them."""
     found, scale = 0, 0.0
@@ -219,7 +243,10 @@ def activate_general(
         for c in range(3):
             point = places[second[k], c] - (radius[second[k]] + 0.5 * gap[k]) * normal[k, c]
             arm_a[c], arm_b[c] = point - position[a, c], point - position[b, c]
-        q, d = orientation[a], axes[law[k]]
+        d = axes[law[k]]
+        # The axis is carried by the body made of its material; by the first one, where both are.
+        made_of = ball_material[first[k]] if k < balls else plane_material[first[k]]
+        q = orientation[a] if made_of == d[3] or ball_material[second[k]] != d[3] else orientation[b]
         tx, ty, tz = 2 * (q[2] * d[2] - q[3] * d[1]), 2 * (q[3] * d[0] - q[1] * d[2]), 2 * (q[1] * d[1] - q[2] * d[0])
         axis[0] = d[0] + q[0] * tx + q[2] * tz - q[3] * ty
         axis[1] = d[1] + q[0] * ty + q[3] * tx - q[1] * tz

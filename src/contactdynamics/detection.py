@@ -105,7 +105,7 @@ def wanderers(places, centre, body, rows, reference, margin, ahead, out):
         square = x * x + y * y + z * z
         if ahead > 0.0:
             square = (np.sqrt(square) + ahead * _speed(rows, body[i], centre[i])) ** 2
-        if square > margin[i] * margin[i]:
+        if square >= margin[i] * margin[i]:
             out[found] = i
             found += 1
     return found
@@ -153,8 +153,11 @@ def _can_touch(i, j, body, kind):
 
 
 @kernel(inline=True)
-def _near(i, j, places, radius, margin):
-    x, y, z = places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
+def _near(i, j, reference, radius, margin):
+    """Whether i and j may meet without either leaving its margin: by their reference places, not the present ones."""
+    x, y, z = (
+        reference[j, 0] - reference[i, 0], reference[j, 1] - reference[i, 1], reference[j, 2] - reference[i, 2],
+    )  # fmt: skip
     reach = radius[i] + radius[j] + margin[i] + margin[j]
     return x * x + y * y + z * z < reach * reach
 
@@ -168,7 +171,7 @@ def search(i, places, radius, body, kind, deep, above, near, fast, reference, ma
     held = 0
     for n in range(fast.size):
         j = fast[n]
-        if (j > i or not above) and j != i and _can_touch(i, j, body, kind) and _near(i, j, places, radius, margin):
+        if (j > i or not above) and j != i and _can_touch(i, j, body, kind) and _near(i, j, reference, radius, margin):
             near[held] = j
             held += 1
     reach = radius[i] + largest + margin[i] + 2.0 * base  # others have moved up to `base` from their cells
@@ -183,7 +186,7 @@ def search(i, places, radius, body, kind, deep, above, near, fast, reference, ma
                 x, y, z = cx + dx, cy + dy, cz + dz
                 j = head[_bucket(x, y, z, mask)]
                 while j >= 0:
-                    if (j > i or not above) and j != i and margin[j] <= base and _near(i, j, places, radius, margin):
+                    if (j > i or not above) and j != i and margin[j] <= base and _near(i, j, reference, radius, margin):
                         # a bucket may hold several cells: take the ball only in its own one
                         own = (
                             int(np.floor(reference[j, 0] / cell)) == x and int(np.floor(reference[j, 1] / cell)) == y
@@ -219,7 +222,7 @@ def build_lists(places, radius, body, kind, deep, near, fast, start, count, othe
 
 
 @kernel
-def insert(i, j, places, radius, margin, start, count, other):
+def insert(i, j, reference, radius, margin, start, count, other):
     """Enter j into the sorted list of i, if it is not there; False where the list is full even after a purge."""
     s = start[i]
     n = count[i]
@@ -231,7 +234,7 @@ def insert(i, j, places, radius, margin, start, count, other):
     if s + n == start[i + 1]:  # full: drop those that have gone
         kept = 0
         for k in range(n):
-            if _near(i, other[s + k], places, radius, margin):
+            if _near(i, other[s + k], reference, radius, margin):
                 other[s + kept] = other[s + k]
                 kept += 1
         if kept == n:
@@ -265,7 +268,7 @@ def look_up(moved, places, radius, body, kind, centre, rows, deep, ahead, near, 
         count[i] = 0
         for n in range(held):
             j = near[n]
-            if not insert(min(i, j), max(i, j), places, radius, margin, start, count, other):
+            if not insert(min(i, j), max(i, j), reference, radius, margin, start, count, other):
                 return False
     return True
 
@@ -315,6 +318,42 @@ def build(model, kind, places, rows, ahead: float, small: float) -> Neighbours:
     return found
 
 
+@kernel
+def link_new(known, places, cell, head, after, before, bucket):
+    """Put the balls from number ``known`` on into the hash table."""
+    for i in range(known, places.shape[0]):
+        b = _bucket(
+            int(np.floor(places[i, 0] / cell)), int(np.floor(places[i, 1] / cell)), int(np.floor(places[i, 2] / cell)),
+            head.size - 1,
+        )  # fmt: skip
+        bucket[i], after[i], before[i] = b, head[b], -1
+        if head[b] >= 0:
+            before[head[b]] = i
+        head[b] = i
+
+
+def extend(old: Neighbours, places: np.ndarray, radius: np.ndarray) -> Neighbours | None:
+    """The lists with room for balls that were added at the end; None where they must be built anew.
+
+    The new balls have no margin yet: the next step looks them up.
+    """
+    known, new = len(old.count), len(places) - len(old.count)
+    if radius.max() > old.largest or len(places) > 2 * len(old.head):
+        return None
+    room = np.full(new, 16, dtype=np.int64)
+    found = old._replace(
+        start=np.concatenate([old.start, old.start[-1] + np.cumsum(room)]),
+        count=np.concatenate([old.count, np.zeros(new, dtype=np.int32)]),
+        other=np.concatenate([old.other[: old.start[-1]], np.zeros(room.sum(), dtype=np.int32)]),
+        reference=np.concatenate([old.reference, places[known:]]),
+        margin=np.concatenate([old.margin, np.zeros(new)]),
+        **{name: np.concatenate([getattr(old, name), np.zeros(new, dtype=np.int32)])
+           for name in ("bucket", "after", "before")},
+    )  # fmt: skip
+    link_new(known, places, found.cell, found.head, found.after, found.before, found.bucket)
+    return found
+
+
 @kernel(inline=True)
 def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, position):
     """U_n of a pair of bodies at the point p; the spin of a ball has no part in it."""
@@ -329,13 +368,16 @@ def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, position):
 
 
 @kernel(inline=True)
-def takes_part(gap, held, status, keep, anticipate, one, two, a, b, nx, ny, nz, px, py, pz, position, h, size):
+def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, ny, nz, px, py, pz, position, h, size):
     """Whether a pair with this gap is active; ``held``: it stands in the memory with this ``status``.
 
     ``anticipate``: also pairs whose gap would close within the step at the velocities ``one`` or ``two``, and those that
-    pushed in the last step, whose gap may be open by a rounding. ``keep``: everything in the memory stays.
+    pushed in the last step, whose gap may be open by a rounding. ``keep``: everything in the memory stays. ``sticky``:
+    cohesion or tension holds the pair once it has touched.
     """
     if gap <= 0.0:
+        return True
+    if sticky and (gap <= 1e-9 * size or (held and status > SEPARATING)):
         return True
     if not anticipate:
         return False
@@ -361,11 +403,12 @@ def enter(out, at, first, second, law, simple, gap, nx, ny, nz, old, k, held):
 
 @kernel
 def find_ball_contacts(
-    places, radius, body, material, start, count, other, law_index, simple_law, simple_body, position, one, two, h,
-    slack, anticipate, keep, old, out,
+    places, radius, body, material, start, count, other, law_index, simple_law, sticky_law, simple_body, position, one,
+    two, h, slack, anticipate, keep, old, out,
 ):  # fmt: skip
     """Active pairs of balls, in order, into ``out``; returns their number (more than its room: do it again)."""
     found, k = 0, 0
+    wide = anticipate or sticky_law.any()  # open gaps may take part
     for i in range(radius.size):
         a = body[i]
         for n in range(start[i], start[i] + count[i]):
@@ -373,7 +416,7 @@ def find_ball_contacts(
             x, y, z = places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
             square = x * x + y * y + z * z
             touch = radius[i] + radius[j] + slack
-            if square > touch * touch and not anticipate:
+            if square > touch * touch and not wide:
                 continue
             distance = np.sqrt(square)
             gap, f = distance - touch, 1.0 / distance
@@ -383,11 +426,11 @@ def find_ball_contacts(
             held = k < old.balls and old.first[k] == i and old.second[k] == j
             b = body[j]
             px, py, pz = places[j, 0] - radius[j] * nx, places[j, 1] - radius[j] * ny, places[j, 2] - radius[j] * nz
-            if not takes_part(gap, held, old.status[k] if held else OPEN, keep, anticipate, one, two, a, b, nx, ny, nz,
-                              px, py, pz, position, h, radius[j]):  # fmt: skip
+            law = law_index[material[i], material[j]]
+            if not takes_part(gap, held, old.status[k] if held else OPEN, keep, sticky_law[law], anticipate, one, two,
+                              a, b, nx, ny, nz, px, py, pz, position, h, radius[j]):  # fmt: skip
                 continue
             if found < out.first.size:
-                law = law_index[material[i], material[j]]
                 simple = simple_body[a] and simple_body[b] and simple_law[law]
                 enter(out, found, i, j, law, simple, gap, nx, ny, nz, old, k, held)
             found += 1
@@ -397,10 +440,11 @@ def find_ball_contacts(
 @kernel
 def find_plane_contacts(
     places, radius, body, material, kind, normals, points, plane_body, plane_material, law_index, simple_law,
-    simple_body, position, one, two, h, slack, anticipate, keep, old, at, out,
+    sticky_law, simple_body, position, one, two, h, slack, anticipate, keep, old, at, out,
 ):  # fmt: skip
     """Active pairs of a plane and a ball, in order, into ``out`` from row ``at`` on; returns the row after them."""
     found, k = at, old.balls
+    wide = anticipate or sticky_law.any()
     for p in range(plane_body.size):
         a = plane_body[p]
         nx, ny, nz = normals[p, 0], normals[p, 1], normals[p, 2]
@@ -408,17 +452,17 @@ def find_plane_contacts(
         for i in range(radius.size):
             gap = nx * places[i, 0] + ny * places[i, 1] + nz * places[i, 2] - level - radius[i]
             b = body[i]
-            if (gap > 0.0 and not anticipate) or kind[b] != FREE:
+            if (gap > 0.0 and not wide) or kind[b] != FREE:
                 continue
             while k < old.first.size and (old.first[k] < p or (old.first[k] == p and old.second[k] < i)):
                 k += 1
             held = k < old.first.size and old.first[k] == p and old.second[k] == i
             px, py, pz = places[i, 0] - radius[i] * nx, places[i, 1] - radius[i] * ny, places[i, 2] - radius[i] * nz
-            if not takes_part(gap, held, old.status[k] if held else OPEN, keep, anticipate, one, two, a, b, nx, ny, nz,
-                              px, py, pz, position, h, radius[i]):  # fmt: skip
+            law = law_index[plane_material[p], material[i]]
+            if not takes_part(gap, held, old.status[k] if held else OPEN, keep, sticky_law[law], anticipate, one, two,
+                              a, b, nx, ny, nz, px, py, pz, position, h, radius[i]):  # fmt: skip
                 continue
             if found < out.first.size:
-                law = law_index[plane_material[p], material[i]]
                 simple = simple_body[a] and simple_body[b] and simple_law[law]
                 enter(out, found, p, i, law, simple, gap, nx, ny, nz, old, k, held)
             found += 1

@@ -4,31 +4,14 @@ A contact is solved exactly with the other ones held, and the velocities of its 
 (2004, eq. 37). See `contacts` for the arrays.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ._jit import kernel
 from .contacts import GAMMA, NX, NY, NZ, PX, PY, PZ, TARGET, relative_velocity
 from .laws import _slide, natural_map, solve_three
 from .state import DRIVEN, FREE, SEPARATING, SLIDING, STICKING
-
-
-@kernel(inline=True)
-def push(rows, a, b, nx, ny, nz, x, y, z, kappa):
-    """Apply the impulse (x, y, z) of a simple contact to its bodies: dv = P/m, ds = -k n x P / m on both."""
-    ma, mb = rows[a, 6], rows[b, 6]
-    rows[a, 0] -= ma * x
-    rows[a, 1] -= ma * y
-    rows[a, 2] -= ma * z
-    rows[b, 0] += mb * x
-    rows[b, 1] += mb * y
-    rows[b, 2] += mb * z
-    tx, ty, tz = kappa * (ny * z - nz * y), kappa * (nz * x - nx * z), kappa * (nx * y - ny * x)
-    rows[a, 3] -= ma * tx
-    rows[a, 4] -= ma * ty
-    rows[a, 5] -= ma * tz
-    rows[b, 3] -= mb * tx
-    rows[b, 4] -= mb * ty
-    rows[b, 5] -= mb * tz
 
 
 @kernel(inline=True)
@@ -42,43 +25,63 @@ def slip(rows, a, b, nx, ny, nz):
     )
 
 
-@kernel
-def warm_start_simple(rows, contacts, count, kappa):
-    """Add the impulses that the contacts start with to the velocities (2004, eq. 36)."""
-    for k in range(count):
-        c = contacts.row[k]
-        push(rows, contacts.a[k], contacts.b[k], c[NX], c[NY], c[NZ], c[PX], c[PY], c[PZ], kappa)
+@kernel(contract=True)
+def sweep_simple(rows, contacts, order, kappa):
+    """One sweep over the simple contacts ``order``: P_n = max(0, P_n - (U_n - r)/W_n), then P_t into the cone.
 
-
-@kernel
-def sweep_simple(rows, contacts, count, kappa):
-    """One sweep over the simple contacts: P_n = max(0, P_n - (U_n - r)/W_n), then P_t brought into the cone."""
-    for k in range(count):
-        a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
-        nx, ny, nz = c[NX], c[NY], c[NZ]
-        ux, uy, uz = slip(rows, a, b, nx, ny, nz)
-        inverse = 1.0 / (rows[a, 6] + rows[b, 6])
+    Returns the sum of W_n |dP|^2, the kinetic size of the change. Written out: every body is loaded once per contact.
+    """
+    change = 0.0
+    factor = 1.0 / (1.0 + kappa)
+    for k in range(order.size):
+        at = order[k]
+        ra, rb, c = rows[contacts.a[at]], rows[contacts.b[at]], contacts.row[at]
+        nx, ny, nz, px, py, pz = c[NX], c[NY], c[NZ], c[PX], c[PY], c[PZ]
+        sx, sy, sz = ra[3] + rb[3], ra[4] + rb[4], ra[5] + rb[5]
+        ux = rb[0] - ra[0] - (sy * nz - sz * ny)
+        uy = rb[1] - ra[1] - (sz * nx - sx * nz)
+        uz = rb[2] - ra[2] - (sx * ny - sy * nx)
+        ma, mb = ra[6], rb[6]
+        w_n = ma + mb
+        step = 1.0 / w_n
         u_n = ux * nx + uy * ny + uz * nz
-        px, py, pz = c[PX], c[PY], c[PZ]
         p_n = px * nx + py * ny + pz * nz
-        new = max(0.0, p_n - (u_n - c[TARGET]) * inverse)
-        step = inverse / (1.0 + kappa)
-        tx = px - p_n * nx - step * (ux - u_n * nx)
-        ty = py - p_n * ny - step * (uy - u_n * ny)
-        tz = pz - p_n * nz - step * (uz - u_n * nz)
-        size = np.sqrt(tx * tx + ty * ty + tz * tz)
+        new = max(0.0, p_n - (u_n - c[TARGET]) * step)
+        step *= factor
+        # the normal parts of P and U taken off at once
+        off = p_n - step * u_n
+        tx, ty, tz = px - step * ux - off * nx, py - step * uy - off * ny, pz - step * uz - off * nz
+        square = tx * tx + ty * ty + tz * tz
         limit = c[GAMMA] * new
-        if size > limit:
-            shrink = limit / size
+        if square > limit * limit:
+            shrink = limit / np.sqrt(square)
             tx, ty, tz = tx * shrink, ty * shrink, tz * shrink
         tx, ty, tz = tx + new * nx, ty + new * ny, tz + new * nz
-        push(rows, a, b, nx, ny, nz, tx - px, ty - py, tz - pz, kappa)
+        dx, dy, dz = tx - px, ty - py, tz - pz
         c[PX], c[PY], c[PZ] = tx, ty, tz
+        ra[0] -= ma * dx
+        ra[1] -= ma * dy
+        ra[2] -= ma * dz
+        rb[0] += mb * dx
+        rb[1] += mb * dy
+        rb[2] += mb * dz
+        mx, my, mz = kappa * (ny * dz - nz * dy), kappa * (nz * dx - nx * dz), kappa * (nx * dy - ny * dx)
+        ra[3] -= ma * mx
+        ra[4] -= ma * my
+        ra[5] -= ma * mz
+        rb[3] -= mb * mx
+        rb[4] -= mb * my
+        rb[5] -= mb * mz
+        change += w_n * (dx * dx + dy * dy + dz * dz)
+    return change
 
 
-@kernel
-def measure_simple(rows, contacts, count, kappa, dimension):
-    """Sums over the simple contacts: |natural map|^2, |P|^2, worst contact and its share, |b(U, P)|, P.P / rho."""
+@kernel(contract=True)
+def measure_simple(rows, contacts, count, kappa, dimension, shares):
+    """Sums over the simple contacts: |natural map|^2, |P|^2, worst contact and its share, |b(U, P)|, P.P / rho.
+
+    ``shares`` (count,) gets each contact's |natural map|^2.
+    """
     error, size, worst, largest, bipotential, work = 0.0, 0.0, -1, -1.0, 0.0, 0.0
     for k in range(count):
         a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
@@ -103,6 +106,7 @@ def measure_simple(rows, contacts, count, kappa, dimension):
             shrink = gamma * y_n / x_t if x_t > 0.0 else 0.0
         share = (p_n - y_n) ** 2 + (qx - shrink * xx) ** 2 + (qy - shrink * xy) ** 2 + (qz - shrink * xz) ** 2
         error += share
+        shares[k] = share
         square = c[PX] ** 2 + c[PY] ** 2 + c[PZ] ** 2
         size += square
         bipotential += abs(product)
@@ -274,7 +278,7 @@ def measure_general(rows, contacts, count, dimension):
         share = r[0] * r[0] + r[1] * r[1] + r[2] * r[2]
         if bound[2] > 0.0 or bound[3] > 0.0:
             relative_spin(rows, contacts.a[k], contacts.b[k], contacts.frame[k], t)
-            share += moment_error(w, t, bound, p[0], m) * mean / dimension
+            share += moment_error(w, t, bound, contacts.impulse[k, 0], m) * mean / dimension
         if not open_ and not held:
             slide = np.sqrt((bound[0] * u[1]) ** 2 + (bound[1] * u[2]) ** 2)
             bipotential += abs(p[0] * (u[0] + slide) + p[1] * u[1] + p[2] * u[2])
@@ -307,27 +311,180 @@ def moment_error(w, spin, bound, p_n, m):
 
 
 @kernel
-def nlgs(rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations):
-    """Sweep until the residual is below the tolerance; returns sweeps, residual, worst contact, complementarity."""
+def nlgs(rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work):
+    """Plain nonlinear Gauss-Seidel, the reference: sweep until the residual is below the tolerance.
+
+    Returns sweeps, residual, worst contact, complementarity error. ``work`` are the arrays of `work_arrays`.
+    """
     residual, worst, complementarity = 0.0, -1, 0.0
     next_check = 1
+    order = work.order[:m]
+    for k in range(m):
+        order[k] = k
     for iteration in range(1, max_iterations + 1):
-        sweep_simple(rows, simple, m, kappa)
+        sweep_simple(rows, simple, order, kappa)
         if g > 0:
             sweep_general(rows, inverse, general, g)
         if iteration < next_check and iteration < max_iterations:
             continue
         next_check = iteration + max(1, iteration // 5)
-        residual, worst, complementarity = measure(rows, simple, m, general, g, kappa, dimension, scale_free)
+        residual, worst, complementarity = measure(
+            rows, simple, m, general, g, kappa, dimension, scale_free, work.shares
+        )
         if residual <= tolerance:
             return iteration, residual, worst, complementarity
     return max_iterations, residual, worst, complementarity
 
 
+class Work(NamedTuple):
+    """Scratch arrays of the solvers; room for m contacts and N bodies."""
+
+    order: np.ndarray  # (m,) contacts of the present sweeps
+    shares: np.ndarray  # (m,) each contact's part of the squared residual
+    impulse: np.ndarray  # (m, 3) the last iterate
+    rows: np.ndarray  # (N, 6)
+    bodies: np.ndarray  # (N,) bodies of the present sweeps
+    mark: np.ndarray  # (N,)
+
+
+def work_arrays(contacts: int, bodies: int) -> Work:
+    """Scratch arrays for a solver."""
+    return Work(
+        np.empty(contacts, dtype=np.uint32), np.empty(contacts), np.empty((contacts, 3)), np.empty((bodies, 6)),
+        np.empty(bodies, dtype=np.uint32), np.zeros(bodies, dtype=np.int8),
+    )  # fmt: skip
+
+
 @kernel
-def measure(rows, simple, m, general, g, kappa, dimension, scale_free):
+def extrapolate(rows, simple, order, bodies, old_impulse, old_rows, beta):
+    """y = x + beta (x - x_old) on impulses and velocities together, x_old = x; they stay consistent (2004, eq. 36)."""
+    for k in range(order.size):
+        at = order[k]
+        c, o = simple.row[at], old_impulse[at]
+        for i in range(3):
+            x = c[PX + i]
+            c[PX + i] = x + beta * (x - o[i])
+            o[i] = x
+    for k in range(bodies.size):
+        r, o = rows[bodies[k]], old_rows[bodies[k]]
+        for i in range(6):
+            x = r[i]
+            r[i] = x + beta * (x - o[i])
+            o[i] = x
+
+
+@kernel
+def keep_iterate(rows, simple, order, bodies, work):
+    """Remember the present impulses and velocities as the last iterate."""
+    for k in range(order.size):
+        at = order[k]
+        for i in range(3):
+            work.impulse[at, i] = simple.row[at, PX + i]
+    for k in range(bodies.size):
+        at = bodies[k]
+        for i in range(6):
+            work.rows[at, i] = rows[at, i]
+
+
+@kernel
+def accelerated_sweeps(rows, inverse, simple, general, g, kappa, order, bodies, work, count, t, last):
+    """``count`` sweeps over the contacts ``order`` with Nesterov's extrapolation before each; ends on a sweep.
+
+    ``t`` is the momentum (1 at a start) and ``last`` the change of the sweep before; both are returned. Restarted when
+    the change made by a sweep grows. Where there are general contacts, which are not extrapolated, sweeps are plain.
+    """
+    for _ in range(count):
+        if g > 0:
+            sweep_simple(rows, simple, order, kappa)
+            sweep_general(rows, inverse, general, g)
+            continue
+        new = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+        extrapolate(rows, simple, order, bodies, work.impulse, work.rows, (t - 1.0) / new)
+        t = new
+        change = sweep_simple(rows, simple, order, kappa)
+        if change > last:
+            t = 1.0
+        last = change
+    return t, last
+
+
+@kernel
+def hot_contacts(simple, m, work, limit):
+    """Contacts of all bodies that some contact with a share above ``limit`` acts on; returns numbers of both."""
+    work.mark[:] = 0
+    for k in range(m):
+        if work.shares[k] > limit:
+            work.mark[simple.a[k]] = 1
+            work.mark[simple.b[k]] = 1
+    contacts, bodies = 0, 0
+    for k in range(m):
+        a, b = simple.a[k], simple.b[k]
+        if work.mark[a] == 1 or work.mark[b] == 1:
+            work.order[contacts] = k
+            contacts += 1
+            for body in (a, b):
+                if work.mark[body] == 0:
+                    work.mark[body] = 2  # a neighbour: its velocity changes, its other contacts wait
+    for body in range(work.mark.size):
+        if work.mark[body]:
+            work.bodies[bodies] = body
+            bodies += 1
+    return contacts, bodies
+
+
+@kernel
+def accelerated(rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work):
+    """Gauss-Seidel with Nesterov's extrapolation, on the contacts that need it.
+
+    Rounds of sweeps between full evaluations of the residual. A round goes over all contacts or, where the residual
+    sits on few of them, over those around it; only the full residual decides when to stop. Returns as `nlgs`.
+    """
+    residual, worst, complementarity = 0.0, -1, 0.0
+    done, count, all_bodies = 0, 1, work.mark.size
+    contacts, bodies, fresh = m, all_bodies, True
+    t, last = 1.0, np.inf
+    for k in range(m):
+        work.order[k] = k
+    for k in range(all_bodies):
+        work.bodies[k] = k
+    while done < max_iterations:
+        order, moving = work.order[:contacts], work.bodies[:bodies]
+        if fresh:
+            keep_iterate(rows, simple, order, moving, work)
+            t, last = 1.0, np.inf
+        count = min(count, max_iterations - done)
+        t, last = accelerated_sweeps(rows, inverse, simple, general, g, kappa, order, moving, work, count, t, last)
+        done += count
+        residual, worst, complementarity = measure(
+            rows, simple, m, general, g, kappa, dimension, scale_free, work.shares
+        )
+        if residual <= tolerance:
+            break
+        count = max(2, min(done // 3, 16))
+        fresh = contacts < m
+        if m > 0 and g == 0:
+            # A contact below this may stay as it is: all of them together are then below half the tolerance.
+            total = 0.0
+            for k in range(m):
+                total += work.shares[k]
+            was = contacts
+            contacts, bodies = hot_contacts(simple, m, work, 0.25 * total * (tolerance / residual) ** 2 / m)
+            if 3 * contacts > m:  # most need it: go on over all, with the momentum gained
+                contacts, bodies = m, all_bodies
+                for k in range(m):
+                    work.order[k] = k
+                for k in range(all_bodies):
+                    work.bodies[k] = k
+                fresh = was < m
+            else:
+                fresh = True
+    return done, residual, worst, complementarity
+
+
+@kernel
+def measure(rows, simple, m, general, g, kappa, dimension, scale_free, shares):
     """Residual, worst contact (general ones are numbered after the simple ones) and complementarity error."""
-    error, size, worst, largest, bipotential, work = measure_simple(rows, simple, m, kappa, dimension)
+    error, size, worst, largest, bipotential, work = measure_simple(rows, simple, m, kappa, dimension, shares)
     if g > 0:
         e, s, w, l, b, k = measure_general(rows, general, g, dimension)
         error, size, bipotential, work = error + e, size + s, bipotential + b, work + k
@@ -340,24 +497,29 @@ def measure(rows, simple, m, general, g, kappa, dimension, scale_free):
 
 
 @kernel
-def store_simple(contacts, count, impulse, status):
-    """Find the status of the simple contacts and store it with the impulse in the pair list; returns the cone error."""
-    cone = 0.0
+def store_simple(contacts, count, pairs):
+    """Find the status of the simple contacts and store it with the impulse in the pairs.
+
+    Returns the largest violation of a cone and the sum of |P|^2.
+    """
+    cone, size = 0.0, 0.0
     for k in range(count):
         c, pair = contacts.row[k], contacts.pair[k]
         px, py, pz = c[PX], c[PY], c[PZ]
         p_n = px * c[NX] + py * c[NY] + pz * c[NZ]
-        p_t = np.sqrt(max(0.0, px * px + py * py + pz * pz - p_n * p_n))
+        square = px * px + py * py + pz * pz
+        p_t = np.sqrt(max(0.0, square - p_n * p_n))
+        size += square
         cone = max(cone, p_t - c[GAMMA] * p_n, -p_n)
+        status = SLIDING
         if p_n <= 0.0:
-            status[pair] = SEPARATING
+            status = SEPARATING
         elif c[GAMMA] > 0.0 and p_t < c[GAMMA] * p_n * (1.0 - 1e-9):
-            status[pair] = STICKING
-        else:
-            status[pair] = SLIDING
-        contacts.status[k] = status[pair]
-        impulse[pair, 0], impulse[pair, 1], impulse[pair, 2] = px, py, pz
-    return cone
+            status = STICKING
+        contacts.status[k] = status
+        pairs.status[pair] = status
+        pairs.impulse[pair, 0], pairs.impulse[pair, 1], pairs.impulse[pair, 2] = px, py, pz
+    return cone, size
 
 
 @kernel
@@ -390,19 +552,20 @@ def book_simple(before, rows, kind, pairs_law, contacts, count, works):
 
 
 @kernel
-def store_general(contacts, count, impulse, moment, status):
-    """Store impulse, moment and status of the general contacts in the pair list; returns the cone error."""
-    cone = 0.0
+def store_general(contacts, count, pairs):
+    """The same for the general contacts, with their moments."""
+    cone, size = 0.0, 0.0
     for k in range(count):
         pair, frame, p, m = contacts.pair[k], contacts.frame[k], contacts.impulse[k], contacts.moment[k]
-        status[pair] = contacts.status[k]
+        pairs.status[pair] = contacts.status[k]
+        size += p[0] ** 2 + p[1] ** 2 + p[2] ** 2
         if contacts.status[k] != SEPARATING:
             limit = max(contacts.bound[k, 0], contacts.bound[k, 1]) * (p[0] + contacts.bound[k, 4])
             cone = max(cone, np.sqrt(p[1] ** 2 + p[2] ** 2) - max(limit, 0.0))
         for c in range(3):
-            impulse[pair, c] = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
-            moment[pair, c] = frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2]
-    return cone
+            pairs.impulse[pair, c] = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
+            pairs.moment[pair, c] = frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2]
+    return cone, size
 
 
 @kernel

@@ -72,7 +72,7 @@ class Materials:
                     f"The anisotropic pair {a}/{b} needs axis=(x, y, z), the direction of its first coefficient in the "
                     f"frame of the body made of {a}."
                 )
-            self.axes[min(i, j), max(i, j)] = direction if i <= j else -direction
+            self.axes[min(i, j), max(i, j)] = np.append(direction, i)
 
     def law(self, i: int, j: int) -> Law:
         """The law of materials i and j, stated or mixed."""
@@ -90,7 +90,7 @@ class Materials:
         return Law(**mixed)
 
     def table(self, used) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Law rows (L, COLUMNS), law index of each material pair (M, M), axes (L, 3) of anisotropic laws.
+        """Law rows (L, COLUMNS), law index of each material pair (M, M), axes (L, 4) of anisotropic laws.
 
         ``used`` are the pairs of material indices that can meet; only these must be known.
         """
@@ -105,5 +105,5 @@ class Materials:
             index[i, j] = index[j, i] = len(rows)
             rows.append([c1, c2, static, law.restitution, law.tangential_restitution, law.rolling, law.spinning,
                          law.cohesion, law.tension])  # fmt: skip
-            axes.append(self.axes.get((i, j), np.zeros(3)))
-        return np.array(rows).reshape(-1, COLUMNS), index, np.array(axes).reshape(-1, 3)
+            axes.append(self.axes.get((i, j), np.zeros(4)))
+        return np.array(rows).reshape(-1, COLUMNS), index, np.array(axes).reshape(-1, 4)

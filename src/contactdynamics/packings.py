@@ -241,45 +241,46 @@ def rain(scene, *, material: str, sizes, count: int, low, high, seed: int, veloc
     return scene.add_many(radii, material=material, position=place, velocity=velocity)
 
 
-def resting_height(place, radius: float, bodies: Bodies, balls: Balls, planes: Planes) -> float:
-    """The least height of the centre of a ball that comes down on the vertical ``place`` (d-1,) to the first contact.
+def resting_heights(place, radius: float, bodies: Bodies, balls: Balls, planes: Planes) -> np.ndarray:
+    """Heights at which a ball with its centre on the vertical ``place`` (d-1,) touches a body and overlaps none.
 
-    The highest of the contact heights with all balls nearer to the vertical than the sum of radii, and with the planes
-    that look up; minus infinity where there is nothing.
+    In growing order: the last one is reached from above, the first one may lie below bodies that overhang or fly.
+    Planes count where they look up, and everything lies above them.
     """
     side = len(place)
-    height = -math.inf
-    reach = radius + bodies.size.max() if len(bodies.size) else 0.0
-    body = bodies.position
-    near = np.abs(body[:, 0] - place[0]) < reach
+    reach = radius + bodies.size.max()
+    near = np.abs(bodies.position[:, 0] - place[0]) < reach
     for axis in range(1, side):
-        near &= np.abs(body[:, axis] - place[axis]) < reach
+        near &= np.abs(bodies.position[:, axis] - place[axis]) < reach
     rows = np.flatnonzero(near[balls.body])
-    if len(rows):
-        q, centre = bodies.orientation[balls.body[rows]], balls.centre[rows]
-        if centre.any():
-            pure = np.concatenate([np.zeros((len(rows), 1)), centre], axis=1)
-            centre = quaternions.product(quaternions.product(q, pure), quaternions.conjugate(q))[:, 1:]
-        centre = body[balls.body[rows]] + centre
-        sum_radii = balls.radius[rows] + radius
-        left = sum_radii**2 - ((centre[:, :side] - place) ** 2).sum(axis=1)
-        if (left > 0).any():
-            height = float((centre[left > 0, side] + np.sqrt(left[left > 0])).max())
-    for normal, row in zip(planes.normal, planes.body, strict=True):
-        q = bodies.orientation[row]
-        turned = quaternions.product(quaternions.product(q, np.array([0.0, *normal])), quaternions.conjugate(q))[1:]
-        if turned[side] > 1e-9:
-            point = body[row]
-            lift = (radius - (np.asarray(place) - point[:side]) @ turned[:side]) / turned[side]
-            height = max(height, float(point[side] + lift))
-    return height
+    centre = bodies.position[balls.body[rows]]
+    if balls.centre[rows].any():
+        centre = centre + _turned(bodies.orientation[balls.body[rows]], balls.centre[rows])
+    left = (balls.radius[rows] + radius) ** 2 - ((centre[:, :side] - place) ** 2).sum(axis=1)
+    middle, half = centre[left > 0, side], np.sqrt(left[left > 0])
+    floor = -math.inf
+    for normal, row in zip(_turned(bodies.orientation[planes.body], planes.normal), planes.body, strict=True):
+        if normal[side] > 1e-9:
+            point = bodies.position[row]
+            lift = (radius - (place - point[:side]) @ normal[:side]) / normal[side]
+            floor = max(floor, float(point[side] + lift))
+    heights = np.append(middle + half, floor)
+    clear = np.abs(heights[:, None] - middle) >= half * (1 - 1e-12)
+    return np.sort(heights[clear.all(axis=1) & (heights >= floor) & np.isfinite(heights)])
+
+
+def _turned(orientation, vectors) -> np.ndarray:
+    """Vectors (k, 3) turned by unit quaternions (k, 4)."""
+    pure = np.concatenate([np.zeros((len(vectors), 1)), vectors], axis=1)
+    return quaternions.product(quaternions.product(orientation, pure), quaternions.conjugate(orientation))[:, 1:]
 
 
 class Pour:
     """Grains created one by one at rest, ``rate`` per second, each as low as possible in contact with what is there.
 
-    The vertical of each grain is drawn uniformly within ``radius`` of the axis through ``axis`` (d-1,). The first grain
-    is put into the scene at once; the others come during the run, at the times k / rate::
+    The vertical of each grain is drawn uniformly within ``radius`` of the axis through ``axis`` (d-1,). A grain may be
+    put under others that are still in flight, as in the papers; with ``from_above`` it lies on the topmost one. The
+    first grain is put into the scene at once; the others come during the run, at the times k / rate::
 
         pour = Pour(scene, material="grain", sizes=(0.25, 0.5), rate=200, count=14_000, radius=0.8, seed=1)
         sim = Simulation(scene, time_step=2e-4)
@@ -289,18 +290,29 @@ class Pour:
     the same bits. ``first`` is the body number of the first grain; the others follow where nothing else adds bodies.
     """
 
-    def __init__(self, scene, *, material: str, sizes, rate: float, count: int, radius: float, seed: int, axis=None):
+    def __init__(
+        self,
+        scene,
+        *,
+        material: str,
+        sizes,
+        rate: float,
+        count: int,
+        radius: float,
+        seed: int,
+        axis=None,
+        from_above: bool = False,
+    ):
         if not (rate > 0 and count >= 1 and radius >= 0):
             raise InputError(f"Pour got rate={rate!r}, count={count!r}, radius={radius!r}; give positive numbers.")
-        self.material, self.sieve, self.rate, self.count, self.radius = material, _as_sieve(sizes), rate, count, radius
-        self.seed, self.dimension = int(seed), scene.dimension
-        self.axis = np.zeros(self.dimension - 1) if axis is None else np.asarray(axis, dtype=float)
         if not scene.blocks:
             raise InputError("Pour got an empty scene; add the ground first.")
-        bodies = join([block.bodies for block in scene.blocks], Bodies)
-        balls = join([block.balls for block in scene.blocks], Balls)
-        radii, places = self._next([0], bodies, balls, join([block.planes for block in scene.blocks], Planes))
-        self.first = int(scene.add_many(radii, material=material, position=places)[0])
+        self.material, self.sieve, self.rate, self.count, self.radius = material, _as_sieve(sizes), rate, count, radius
+        self.seed, self.from_above, self.dimension = int(seed), from_above, scene.dimension
+        self.axis = np.zeros(self.dimension - 1) if axis is None else np.asarray(axis, dtype=float)
+        tables = zip(*((block.bodies, block.balls, block.planes) for block in scene.blocks), strict=True)
+        solids = [join(table, kind) for table, kind in zip(tables, (Bodies, Balls, Planes), strict=True)]
+        self.first = self._create(0, scene, solids)
 
     @property
     def duration(self) -> float:
@@ -323,25 +335,14 @@ class Pour:
     def __call__(self, simulation) -> None:
         """Create the grains that are due at the begin of a step."""
         now = self.made(simulation.steps * simulation.time_step)
-        before = self.made((simulation.steps - 1) * simulation.time_step)
-        if now > before:
-            model = simulation.model
-            radii, places = self._next(range(before, now), simulation.bodies, model.balls, model.planes)
-            simulation.add_many(radii, material=self.material, position=places)
+        for k in range(self.made((simulation.steps - 1) * simulation.time_step), now):
+            self._create(k, simulation, (simulation.bodies, simulation.model.balls, simulation.model.planes))
 
-    def _next(self, numbers, bodies, balls, planes) -> tuple[np.ndarray, np.ndarray]:
-        """Radii and places of the grains ``numbers``; later ones may lie on earlier ones."""
-        radii, places = [], []
-        for k in numbers:
-            radius, place = self.grain(k)
-            height = resting_height(place, radius, bodies, balls, planes)
-            for other, centre in zip(radii, places, strict=True):
-                left = (radius + other) ** 2 - ((place - centre[:-1]) ** 2).sum()
-                height = max(height, centre[-1] + math.sqrt(left)) if left > 0 else height
-            if not math.isfinite(height):
-                raise InputError(
-                    f"Pour found nothing below the place {place} to lay a grain on; make the ground wider."
-                )
-            radii.append(radius)
-            places.append(np.append(place, height))
-        return np.array(radii), np.array(places)
+    def _create(self, k: int, where, solids) -> int:
+        """Add the grain ``k`` to a scene or a simulation; its body number."""
+        radius, place = self.grain(k)
+        heights = resting_heights(place, radius, *solids)
+        if not len(heights):
+            raise InputError(f"Pour found nothing below the place {place} to lay a grain on; make the ground wider.")
+        position = np.append(place, heights[-1 if self.from_above else 0])
+        return int(where.add_many([radius], material=self.material, position=position[None])[0])

@@ -144,6 +144,17 @@ def energies(before, free, rows, kind, mass, inertia, orientation):
 
 
 @kernel
+def gravity_energy(position, mass, kind, gravity):
+    """-m g . x summed over the free bodies."""
+    total = 0.0
+    for i in range(mass.size):
+        if kind[i] == FREE:
+            fall = gravity[0] * position[i, 0] + gravity[1] * position[i, 1] + gravity[2] * position[i, 2]
+            total -= mass[i] * fall
+    return total
+
+
+@kernel
 def spring_end(body, anchor, position, orientation, rows, point, velocity, arm):
     """Place and velocity of a spring's end; the ground (body -1) is at ``anchor`` in space."""
     if body < 0:

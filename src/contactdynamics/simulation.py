@@ -20,6 +20,7 @@ from .materials import COHESION, FRICTION_1, FRICTION_2, ROLLING, SPINNING, TAU,
 from .scene import Scene, join
 from .state import FREE, Balls, Bodies, Contacts, Energy, Frame, Planes, SolveReport
 
+SOLVERS = {"accelerated": gauss_seidel.accelerated, "nlgs": gauss_seidel.nlgs}
 STAGES = ("detection", "frames", "solve", "integrate", "record")
 
 
@@ -55,6 +56,9 @@ class Simulation:
         Residual to which the contacts of each step are solved (see `SolveReport`).
     max_iterations
         Sweeps at most in a step.
+    solver
+        "accelerated" (Nesterov's extrapolation around Gauss-Seidel, on the contacts that need it) or "nlgs" (plain
+        Gauss-Seidel, the reference); the law and the residual are the same.
     penetration
         "moreau" (contacts active where the gap at the midpoint is <= 0) or "anticipate" (nothing sinks in).
     recovery
@@ -80,6 +84,7 @@ class Simulation:
         time_step: float,
         tolerance: float = 1e-3,
         max_iterations: int = 1000,
+        solver: str = "accelerated",
         penetration: str = "moreau",
         recovery: float = 0.0,
         on_failure: str = "warn",
@@ -93,6 +98,8 @@ class Simulation:
         for name, value in (("time_step", time_step), ("tolerance", tolerance), ("max_iterations", max_iterations)):
             if not (np.isscalar(value) and math.isfinite(value) and value > 0):
                 raise InputError(f"Simulation got {name}={value!r}; give a positive number.")
+        if solver not in SOLVERS:
+            raise InputError(f"solver is {solver!r}; choose one of {', '.join(SOLVERS)}.")
         if penetration not in ("moreau", "anticipate"):
             raise InputError(f"penetration is {penetration!r}; choose 'moreau' or 'anticipate'.")
         if on_failure not in ("warn", "raise", "ignore"):
@@ -102,6 +109,7 @@ class Simulation:
         self.scene, self.model = scene, scene.freeze()
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
+        self.solver, self._work = solver, gauss_seidel.work_arrays(0, 0)
         self.recorders = list(recorders)
         self.before_step = []
         self.stepping = False
@@ -155,6 +163,7 @@ class Simulation:
         self._simple_body = simple
         isotropic = laws[:, FRICTION_1] == laws[:, FRICTION_2]
         self._simple_law = isotropic & (laws[:, [TAU, ROLLING, SPINNING, COHESION, TENSION]] == 0).all(axis=1)
+        self._sticky_law = (laws[:, [COHESION, TENSION]] > 0).any(axis=1)
         self._all_simple = bool(simple.all() and self._simple_law.all())
         self._before, self._free = np.empty((n, 8)), np.empty((n, 8))
         self._force, self._torque = np.zeros((n, 3)), np.zeros((n, 3))
@@ -212,7 +221,12 @@ class Simulation:
             springs=self.scene.springs(), drives=self.scene.drives, forces=self.scene.forces,
             laws=laws[0], law_index=laws[1], law_axes=laws[2],
         )  # fmt: skip
+        lists = self._neighbours
         self._derive()
+        if lists is not None:
+            b, balls = self.bodies, self.model.balls
+            detection.place_balls(b.position, b.orientation, balls.centre, balls.body, self._places)
+            self._neighbours = detection.extend(lists, self._places, balls.radius)
         self._count_inflow()
 
     def remove(self, numbers) -> None:
@@ -332,8 +346,7 @@ class Simulation:
 
     def _potential(self) -> float:
         b = self.bodies
-        free = b.kind == FREE
-        energy = -float((b.mass[free] * (b.position[free] @ self.model.gravity)).sum())
+        energy = rigid.gravity_energy(b.position, b.mass, b.kind, self.model.gravity)
         if len(self._springs.first):
             energy += rigid.pull_springs(
                 self._springs,
@@ -490,8 +503,8 @@ class Simulation:
         """Find the active pairs, with the memory of the present ones, which they replace; returns how many they are."""
         model, bodies, balls, planes = self.model, self.bodies, self.model.balls, self.model.planes
         lists, old = self._neighbours, self.pairs
-        laws = (model.law_index, self._simple_law, self._simple_body, bodies.position, one, two, self.time_step, slack,
-                self.penetration == "anticipate", keep, old)  # fmt: skip
+        laws = (model.law_index, self._simple_law, self._sticky_law, self._simple_body, bodies.position, one, two,
+                self.time_step, slack, self.penetration == "anticipate", keep, old)  # fmt: skip
         while True:
             out = self._spare
             count = detection.find_ball_contacts(self._places, balls.radius, balls.body, balls.material, lists.start,
@@ -523,16 +536,18 @@ class Simulation:
             scale = self._fill()
             framed += time.perf_counter() - begin
             m, g = self._count
-            iterations, residual, worst, complementarity = gauss_seidel.nlgs(
+            if len(self._work.order) < m or len(self._work.mark) != len(self.rows):
+                self._work = gauss_seidel.work_arrays(len(self._simple.pair), len(self.rows))
+            iterations, residual, worst, complementarity = SOLVERS[self.solver](
                 self.rows, self._inverse, self._simple, m, self._general, g, self._kappa, self.model.dimension, scale,
-                self.tolerance, self.max_iterations,
+                self.tolerance, self.max_iterations, self._work,
             )  # fmt: skip
             sweeps += iterations if m + g else 0
-            pairs = self.pairs
-            self._cone = gauss_seidel.store_simple(self._simple, m, pairs.impulse, pairs.status)
+            cone, size = gauss_seidel.store_simple(self._simple, m, self.pairs)
             if g:
-                cone = gauss_seidel.store_general(self._general, g, pairs.impulse, pairs.moment, pairs.status)
-                self._cone = max(self._cone, cone)
+                other, more = gauss_seidel.store_general(self._general, g, self.pairs)
+                cone, size = max(cone, other), size + more
+            self._cone = cone / math.sqrt(size) if size > 0 else 0.0
             if self.penetration != "anticipate" or not self._more_contacts():
                 return framed, sweeps, residual, worst, complementarity
             self.rows[:] = self._free
@@ -543,8 +558,8 @@ class Simulation:
         h, anticipate = self.time_step, self.penetration == "anticipate"
         while True:
             m, scale = prepare.activate_simple(
-                pairs, model.balls.body, model.planes.body, self._before, self.rows, model.laws, h, anticipate,
-                self.recovery, self._kappa, model.dimension, self._simple,
+                pairs, model.balls.body, model.planes.body, self._before, self._free, self.rows, model.laws, h,
+                anticipate, self.recovery, self._kappa, model.dimension, self._simple,
             )  # fmt: skip
             if m <= len(self._simple.pair):
                 break
@@ -554,16 +569,16 @@ class Simulation:
             rigid.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, self._inverse)
             while True:
                 g, more = prepare.activate_general(
-                    pairs, model.balls.body, model.planes.body, self._places, model.balls.radius, b.position,
-                    b.orientation, self._before, self.rows, self._inverse, model.laws, model.law_axes, h, anticipate,
-                    self.recovery, model.dimension, self._general,
+                    pairs, model.balls.body, model.planes.body, model.balls.material, model.planes.material,
+                    self._places, model.balls.radius, b.position, b.orientation, self._before, self.rows,
+                    self._inverse, model.laws, model.law_axes, h, anticipate, self.recovery, model.dimension,
+                    self._general,
                 )  # fmt: skip
                 if g <= len(self._general.pair):
                     break
                 self._general = prepare.general_contacts(int(1.3 * g) + 8)
             scale += more
         self._count = (m, g)
-        gauss_seidel.warm_start_simple(self.rows, self._simple, m, self._kappa)
         if g:
             gauss_seidel.warm_start_general(self.rows, self._inverse, self._general, g)
         return scale
@@ -592,12 +607,11 @@ class Simulation:
         """The `SolveReport` of the step, and what the failure policy asks."""
         contacts = sum(self._count)
         depth, relative = 0.0, 0.0
-        if contacts and len(self.pairs.gap):
+        if contacts:
             k = int(np.argmin(self.pairs.gap))
             depth = max(0.0, -float(self.pairs.gap[k]))
             relative = depth / self._pair_size(k)
         converged = residual <= self.tolerance
-        scale = math.sqrt(max(1e-300, float((self._simple.row[: self._count[0], 3:6] ** 2).sum())))
         message = (
             f"Solved: residual {residual:.1e} after {iterations} sweeps over {contacts} contacts."
             if converged
@@ -611,7 +625,7 @@ class Simulation:
             contacts,
             worst,
             depth,
-            self._cone / scale,
+            self._cone,
             complementarity,
             message,
             relative,

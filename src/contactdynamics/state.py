@@ -121,7 +121,7 @@ class Model(NamedTuple):
     springs: Springs
     laws: np.ndarray  # (L, COLUMNS) see `materials`
     law_index: np.ndarray  # (M, M) law of a pair of materials, -1 where they cannot meet
-    law_axes: np.ndarray  # (L, 3) axis of anisotropic friction in the first material's body
+    law_axes: np.ndarray  # (L, 4) axis of anisotropic friction, and the material in whose body's axes it is stated
     drives: dict  # identity -> (velocity function, spin function)
     forces: dict  # identity -> (force function, torque function)
 

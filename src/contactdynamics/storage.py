@@ -113,7 +113,7 @@ def parameters(simulation) -> dict:
     springs = [
         [np.asarray(column[k]).tolist() for column in scene.springs()] for k in range(len(scene.springs().first))
     ]
-    names = ("time_step", "tolerance", "max_iterations", "penetration", "recovery", "on_failure")
+    names = ("time_step", "tolerance", "max_iterations", "solver", "penetration", "recovery", "on_failure")
     return {
         "dimension": scene.dimension,
         "gravity": scene.gravity.tolist(),
@@ -248,9 +248,11 @@ class Recording:
         self.parameters = json.loads(self.file.attrs["parameters"])
         self.version = self.file.attrs["version"]
         self.times = self.file["frames/time"][:]
-        self._static = {name: self.file["bodies"][name][:] for name in STATIC}
-        self._balls = Balls(*(self.file["balls"][name][:] for name in Balls._fields))
-        self._planes = Planes(*(self.file["planes"][name][:] for name in Planes._fields))
+        log = self.file.get("log")
+        self.steps = 0 if log is None else int(log.attrs.get("steps", len(log["time"])))  # that the log speaks of
+        self._static = {name: _doubled(self.file["bodies"][name][:]) for name in STATIC}
+        self._balls = Balls(*(_doubled(self.file["balls"][name][:]) for name in Balls._fields))
+        self._planes = Planes(*(_doubled(self.file["planes"][name][:]) for name in Planes._fields))
 
     def close(self) -> None:
         """Close the file."""
@@ -299,8 +301,8 @@ class Recording:
         bodies = slice(body, body + int(index["bodies"][k]))
         contacts = slice(contact, contact + int(index["contacts"][k]))
         return (
-            {name: data[bodies] for name, data in self.file["frame_bodies"].items()},
-            {name: data[contacts] for name, data in self.file["frame_contacts"].items()},
+            {name: _doubled(data[bodies]) for name, data in self.file["frame_bodies"].items()},
+            {name: _doubled(data[contacts]) for name, data in self.file["frame_contacts"].items()},
         )
 
     @staticmethod
@@ -325,6 +327,11 @@ class Recording:
 def open(path) -> Recording:
     """Open a result file for reading."""
     return Recording(path)
+
+
+def _doubled(array: np.ndarray) -> np.ndarray:
+    """Reals that a file keeps in single precision (see `archive`), in double."""
+    return array.astype(float) if array.dtype == np.float32 else array
 
 
 def _frame_contacts(c: dict, d: int) -> Contacts:
@@ -402,6 +409,8 @@ def last_block(recording: Recording) -> Block:
 
 def restored_memory(recording: Recording) -> tuple[Pairs, dict]:
     """The contact memory as a pair list, and the other arrays of the checkpoint."""
+    if "checkpoint" not in recording.file:
+        raise InputError(f"{recording.path} holds only some frames of a run; go on from the file of the run itself.")
     c = {name: data[:] for name, data in recording.file["checkpoint"].items()}
     k = len(c["first"])
     split = int((~c["plane"]).sum())
@@ -431,7 +440,7 @@ def describe(recording: Recording) -> list[str]:
     if p["about"]:
         lines.append("run      " + ", ".join(f"{k}={v}" for k, v in p["about"].items()))
     if len(log["time"]):
-        steps = len(log["time"])
+        steps = recording.steps
         missed = int((log["residual"] > options["tolerance"]).sum())
         lines += [
             f"steps    {steps}, contacts at the end {int(log['contacts'][-1])}",
@@ -440,7 +449,7 @@ def describe(recording: Recording) -> list[str]:
             f"overlap  at most {log['relative_penetration'].max():.2%} of a radius",
             f"energy   kinetic {log['kinetic'][-1]:.6g}, contacts' work normal {log['normal_work'][-1]:.6g}, tangential "
             f"{log['tangential_work'][-1]:.6g}; ledger closed to {log['closure'][-1]:.1e}",
-            "time     " + ", ".join(f"{s} {log[s].sum():.2f} s" for s in LOG[-5:])
-            + f"; {sum(log[s].sum() for s in LOG[-5:]) / steps * 1e3:.3f} ms per step",
+            "time     " + ", ".join(f"{s} {log[s].mean() * steps:.2f} s" for s in LOG[-5:])
+            + f"; {sum(log[s].mean() for s in LOG[-5:]) * 1e3:.3f} ms per step",
         ]  # fmt: skip
     return lines

@@ -1,8 +1,8 @@
 """Analysis: functions of a `Frame`, live (``sim.frame()``) or from a file (``recording[-1]``).
 
-They return numbers in named tuples, most of which draw themselves: ``.plot(ax=None)`` returns the axes. The last axis of
-a scene points up; piles and strips are taken about a vertical ``axis``, the origin unless given. Forces are impulses of
-the last step over its length; stress is positive in compression.
+They return numbers in named tuples, most of which draw themselves: ``.plot(ax=None)`` returns the axes. The last axis
+of a scene points up; piles and strips are taken about a vertical ``axis``, the origin unless given. Forces are impulses
+of the last step over its length; stress is positive in compression.
 """
 
 from .fabric import directions, fabric

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .forces import contact_centres, new_axes, selected
+from .forces import selected
 
 
 def _normals(frame, region, meridian, axis) -> np.ndarray:
@@ -82,9 +82,3 @@ def fabric(frame, region=None, *, meridian: bool = False, axis=None) -> Fabric:
     values, vectors = values[::-1], vectors.T[::-1]
     anisotropy = 2 * (values[0] - values[1]) if d == 2 else 7.5 * float(np.abs(values - values.mean()).max())
     return Fabric(tensor, values, vectors, float(anisotropy), len(normal))
-
-
-def branches(frame, region=None) -> np.ndarray:
-    """Vectors (K, d) from the first to the second centre of the contacts that push."""
-    centres = contact_centres(frame)[selected(frame, region)]
-    return centres[:, 1] - centres[:, 0]

@@ -6,7 +6,8 @@ An experiment file has a docstring whose first line says what it shows, and
 - ``PARAMETERS``: dict of options with their defaults (``--set key=value`` changes them);
 - ``QUICK``: dict of the values that make it short (``--quick``);
 - ``build(parameters) -> outcome``: computes; any object. Where it returns a `Simulation`, the driver runs it to the
-  parameter ``duration`` (with a progress bar) and records it into ``run.h5``, a frame every ``frame_every`` seconds;
+  parameter ``duration``, or to what the optional function ``duration(parameters)`` says (with a progress bar), and
+  records it into ``run.h5``, a frame every ``frame_every`` seconds;
 - ``check(outcome, parameters) -> Verdict``: compares with what is published or known;
 - ``figure(outcome, parameters) -> Figure``, or a dict of figures whose main one is called "figure".
 
@@ -203,9 +204,15 @@ def _simulate(experiment: Experiment, simulation: Simulation, parameters: dict, 
     """Run a scene to its ``duration`` and record it; the file says which experiment it belongs to."""
     out.mkdir(parents=True, exist_ok=True)
     simulation.about |= plain({"experiment": experiment.name, "quick": quick, "parameters": parameters})
-    every = parameters.get("frame_every", parameters["duration"] / 50)
-    simulation.recorders.append(HDF5(out / "run.h5", every=float(every)))
-    simulation.run(until=parameters["duration"])
+    until = _duration(experiment, parameters)
+    simulation.recorders.append(HDF5(out / "run.h5", every=float(parameters.get("frame_every", until / 50))))
+    simulation.run(until=until)
+
+
+def _duration(experiment: Experiment, parameters: dict) -> float:
+    """The simulated time of a scene."""
+    duration = getattr(experiment.module, "duration", None)
+    return parameters["duration"] if duration is None else duration(parameters)
 
 
 def resume(file: str, until: float | None = None) -> Simulation:
@@ -224,7 +231,7 @@ def resume(file: str, until: float | None = None) -> Simulation:
         simulation.about = about
         simulation.recorders.append(recorder)
         simulation.restore(file)
-        until = about["parameters"]["duration"] if until is None else until
+        until = _duration(experiment, about["parameters"]) if until is None else until
     else:
         simulation = Simulation.from_file(file, recorders=[recorder])
         until = about.get("until") if until is None else until

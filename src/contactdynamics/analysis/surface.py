@@ -1,0 +1,211 @@
+"""Shape and density: the free surface, its slope, height, packing fraction, volume mass.
+
+All from vertical chords: above each place of a fine grid, the part of the vertical line that lies in each ball.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..errors import InputError
+from ..state import FREE
+from .forces import new_axes
+from .regions import Under
+
+
+class Chords(NamedTuple):
+    """Vertical chords of balls above the places of a grid."""
+
+    ball: np.ndarray  # (K,)
+    column: np.ndarray  # (K,) index of the place
+    half: np.ndarray  # (K,) half the length
+
+
+def grid(low, high, spacing: float) -> np.ndarray:
+    """Places (M, d-1), ``spacing`` apart, that cover the rectangle from ``low`` to ``high``."""
+    axes = [np.arange(a + spacing / 2, b, spacing) for a, b in zip(low, high, strict=True)]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+
+
+def chords(centres, radii, low, high, spacing: float) -> Chords:
+    """The chords of balls above the places of `grid`."""
+    side = len(low)
+    shape = [len(np.arange(a + spacing / 2, b, spacing)) for a, b in zip(low, high, strict=True)]
+    start = np.asarray(low) + spacing / 2
+    reach = math.ceil(2 * radii.max() / spacing) + 1 if len(radii) else 0
+    first = np.ceil((centres[:, :side] - radii[:, None] - start) / spacing).astype(int)
+    window = np.stack(np.meshgrid(*[np.arange(reach)] * side, indexing="ij"), axis=-1).reshape(-1, side)
+    balls, columns, halves = [], [], []
+    for offset in window:
+        index = first + offset
+        left = radii**2 - ((start + index * spacing - centres[:, :side]) ** 2).sum(axis=1)
+        ball = np.flatnonzero((left > 0) & ((index >= 0) & (index < shape)).all(axis=1))
+        balls.append(ball)
+        columns.append(np.ravel_multi_index(tuple(index[ball].T), shape))
+        halves.append(np.sqrt(left[ball]))
+    if not balls:
+        return Chords(np.zeros(0, int), np.zeros(0, int), np.zeros(0))
+    return Chords(np.concatenate(balls), np.concatenate(columns), np.concatenate(halves))
+
+
+def _tops(frame, keep, low, high, spacing, places) -> np.ndarray:
+    """The highest point of the balls ``keep`` above each place; minus infinity where there is none."""
+    centres, radii = frame.ball_centres[keep].astype(float), frame.ball_radii[keep].astype(float)
+    cut = chords(centres, radii, low, high, spacing)
+    out = np.full(len(places), -np.inf)
+    np.maximum.at(out, cut.column, centres[cut.ball, -1] + cut.half)
+    return out
+
+
+def _settled(frame) -> np.ndarray:
+    """Which balls (S,) are free and touch something: those in flight do not belong to the surface."""
+    radii, centres = frame.ball_radii.astype(float), frame.ball_centres.astype(float)
+    if not len(radii):
+        return np.zeros(0, dtype=bool)
+    slack = 0.05 * radii.min()
+    near = np.zeros(len(radii), dtype=bool)
+    a, b = cKDTree(centres).query_pairs(2 * radii.max() + slack, output_type="ndarray").T
+    touch = np.sqrt(((centres[a] - centres[b]) ** 2).sum(axis=1)) < radii[a] + radii[b] + slack
+    near[a[touch]], near[b[touch]] = True, True
+    for normal, point in zip(frame.plane_normals, frame.plane_points, strict=True):
+        near |= (centres - point) @ normal < radii + slack
+    return near & (frame.kinds[frame.ball_bodies] == FREE)
+
+
+class Surface(NamedTuple):
+    """Heights above the places of a grid."""
+
+    places: np.ndarray  # (M, d-1)
+    height: np.ndarray  # (M,) of the highest free ball, of the ground where there is none
+    ground: np.ndarray  # (M,) of the highest fixed ball or plane; minus infinity where there is none
+    covered: np.ndarray  # (M,) whether a free ball is there
+    level: float  # mean height of the ground under the free balls
+
+
+def surface(frame, *, spacing: float | None = None) -> Surface:
+    """The free surface: heights of the highest free ball, ``spacing`` apart (half the mean radius unless given)."""
+    settled = _settled(frame)
+    if not settled.any():
+        raise InputError("surface found no free ball that touches another body; take a later frame.")
+    spacing = 0.5 * float(frame.ball_radii[settled].mean()) if spacing is None else spacing
+    reach = frame.ball_radii[settled].max()
+    side = frame.dimension - 1
+    low = frame.ball_centres[settled, :side].min(axis=0) - reach
+    high = frame.ball_centres[settled, :side].max(axis=0) + reach
+    places = grid(low, high, spacing)
+    top = _tops(frame, settled, low, high, spacing, places)
+    ground = _tops(frame, frame.kinds[frame.ball_bodies] != FREE, low, high, spacing, places)
+    for normal, point in zip(frame.plane_normals, frame.plane_points, strict=True):
+        if normal[-1] > 0.1:
+            ground = np.maximum(ground, point[-1] - (places - point[:side]) @ normal[:side] / normal[-1])
+    covered = top > ground
+    below = ground[covered & np.isfinite(ground)]
+    level = float(below.mean()) if len(below) else float(top[covered].min())
+    return Surface(places, np.where(covered, top, np.maximum(ground, level)), ground, covered, level)
+
+
+def height(frame) -> float:
+    """The highest point of the free balls above the mean level of the ground."""
+    seen = surface(frame)
+    return float(seen.height[seen.covered].max() - seen.level)
+
+
+class Slope(NamedTuple):
+    """The mean profile of a pile about its axis, and the straight line through its flank."""
+
+    degrees: float
+    error: float  # standard error over sectors (the two flanks in 2D)
+    apex: float  # height of the line at the axis above the level
+    foot: float  # distance from the axis where the line meets the level
+    level: float  # of the ground
+    radii: np.ndarray  # (K,)
+    heights: np.ndarray  # (K,) mean height of the free surface above the level
+    used: np.ndarray  # (K,) the points the line goes through
+
+    def plot(self, ax=None):
+        """The profile with its line."""
+        ax = new_axes(ax)
+        ax.plot(self.radii, self.heights, "ko", ms=3)
+        ax.plot([0, self.foot], [self.apex, 0], "r-", lw=1, label=f"{self.degrees:.1f}° ± {self.error:.1f}°")
+        ax.set(xlabel="distance from the axis", ylabel="height", xlim=(0, None), ylim=(0, None))
+        ax.set_aspect("equal")
+        ax.legend(frameon=False)
+        return ax
+
+
+def slope(frame, *, axis=None, share=(0.2, 0.8), sectors: int = 8) -> Slope:
+    """The slope of the free surface of a pile: a line through its mean profile about the axis.
+
+    The line goes through the part of the profile between the two ``share`` of its top: neither the rounded top nor the
+    scattered foot. Its error is that of the mean of ``sectors`` (in 2D of the two flanks).
+    """
+    seen = surface(frame)
+    side = frame.dimension - 1
+    away = seen.places - (np.zeros(side) if axis is None else np.asarray(axis, dtype=float))
+    r = np.sqrt((away**2).sum(axis=1))
+    width = 2 * float(frame.ball_radii[frame.kinds[frame.ball_bodies] == FREE].mean())
+    above = seen.height - seen.level
+    count = max(2, int(r[seen.covered].max() / width))
+    ring = np.minimum((r / width).astype(int), count)
+    part = (away[:, 0] > 0).astype(int) if side == 1 else (np.arctan2(*away.T[::-1]) // (2 * math.pi / sectors)).astype(
+        int) + sectors // 2  # fmt: skip
+
+    def profile(keep):
+        number = np.bincount(ring[keep], minlength=count + 1)[:count]
+        return np.bincount(ring[keep], above[keep], count + 1)[:count] / np.maximum(1, number)
+
+    radii, heights = (np.arange(count) + 0.5) * width, profile(np.ones(len(r), dtype=bool))
+    low, high = share[0] * heights.max(), share[1] * heights.max()
+    start = int(np.argmax(heights < high))
+    stop = start + int(np.argmax(heights[start:] < low)) if (heights[start:] < low).any() else count
+    used = np.zeros(count, dtype=bool)
+    used[start : max(stop, start + 2)] = True
+
+    def line(values):
+        return np.polyfit(radii[used], values[used], 1)
+
+    fall, apex = line(heights)
+    each = [math.degrees(math.atan(-line(profile(part == k))[0])) for k in np.unique(part)]
+    degrees = math.degrees(math.atan(-fall))
+    error = float(np.std(each, ddof=1) / math.sqrt(len(each))) if len(each) > 1 else float("nan")
+    return Slope(degrees, error, float(apex), float(-apex / fall), seen.level, radii, heights, used)
+
+
+def interior(frame, *, margin: float | None = None, axis=None) -> Under:
+    """The inside of a pile: ``margin`` (a mean diameter unless given) below the mean surface and above the ground."""
+    shape = slope(frame, axis=axis)
+    side = frame.dimension - 1
+    free = frame.kinds[frame.ball_bodies] == FREE
+    margin = 2 * float(frame.ball_radii[free].mean()) if margin is None else margin
+    axis = tuple(np.zeros(side) if axis is None else np.asarray(axis, dtype=float))
+    return Under(shape.radii, shape.level + shape.heights - margin, shape.level + margin, axis)
+
+
+def _solid(frame, region, weight, spacing) -> float:
+    """Mean of ``weight`` (S,) in the balls, 0 outside, over a region."""
+    spacing = 0.25 * float(frame.ball_radii.min()) if spacing is None else spacing
+    low, high = region.sides
+    places = grid(low, high, spacing)
+    bottom, top = region.heights(places)
+    if not (top > bottom).any():
+        raise InputError(f"{region!r} is empty; choose a larger region or a smaller margin.")
+    centres, radii = frame.ball_centres.astype(float), frame.ball_radii.astype(float)
+    cut = chords(centres, radii, low, high, spacing)
+    z = centres[cut.ball, -1]
+    inside = np.minimum(z + cut.half, top[cut.column]) - np.maximum(z - cut.half, bottom[cut.column])
+    return float((weight[cut.ball] * np.maximum(0.0, inside)).sum() / (top - bottom).sum())
+
+
+def packing_fraction(frame, region, *, spacing: float | None = None) -> float:
+    """The share of a region that balls fill, along vertical lines ``spacing`` apart (the smallest radius over 4)."""
+    return _solid(frame, region, np.ones(len(frame.ball_radii)), spacing)
+
+
+def volume_mass(frame, region, *, spacing: float | None = None) -> float:
+    """The mass of what is in a region, per volume of the region."""
+    d = frame.dimension
+    volume = (math.pi * frame.ball_radii**2) if d == 2 else (4 / 3 * math.pi * frame.ball_radii**3)
+    whole = np.bincount(frame.ball_bodies, volume, len(frame.masses))
+    return _solid(frame, region, frame.masses[frame.ball_bodies] / whole[frame.ball_bodies], spacing)
