@@ -8,6 +8,7 @@ from hypothesis import settings
 matplotlib.use("Agg")
 # The same examples in every run; no deadline, because the first example pays for compilation.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.register_profile("short", derandomize=True, deadline=None, database=None, max_examples=20)
 settings.register_profile("hunt", deadline=None, database=None, max_examples=3000)  # --hypothesis-profile=hunt
 settings.load_profile("repeatable")
 

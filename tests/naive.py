@@ -66,7 +66,7 @@ def two(w, b, c):
     return found
 
 
-def three(w, b, c):
+def three(w, b, c, points=1601):
     """All impulses of a contact with three components that obey the law, by scanning the sliding multiplier alpha.
 
     On the boundary of the ellipse U_t = -alpha (P_t1 / c_1^2, P_t2 / c_2^2) with alpha >= 0, and U_n = 0: a linear
@@ -85,7 +85,7 @@ def three(w, b, c):
     stuck = np.linalg.solve(w, -b)
     found = [stuck] if stuck[0] >= np.hypot(stuck[1] / c[0], stuck[2] / c[1]) else []
     middle = np.log(np.trace(w))
-    grid = np.linspace(middle - 40, middle + 40, 1601)
+    grid = np.linspace(middle - 40, middle + 40, points)
     values = [excess(x) for x in grid]
     for left, right, a, z in itertools.zip_longest(grid[:-1], grid[1:], values[:-1], values[1:]):
         if a * z < 0:
@@ -153,8 +153,12 @@ def sweep(w, b, friction, p):
         others = p.copy()
         others[a] = 0
         local = b[a] + w[mine] @ others.ravel()
-        solve = {1: lambda w, b, c: [np.maximum(0, -b / w[0, 0])], 2: two, 3: three}[d]
-        p[a] = solve(w[mine, mine], local, friction[a])[0]
+        if d == 1:
+            p[a] = np.maximum(0, -local / w[a, a])
+        elif d == 2:
+            p[a] = two(w[mine, mine], local, friction[a])[0]
+        else:
+            p[a] = three(w[mine, mine], local, friction[a], points=161)[0]
     return p
 
 
@@ -188,6 +192,8 @@ def midpoint_step(system, q, u, t, h, sweeps=400):
     friction = np.array([c.law.coefficients(before[k, 1:], 0) for k, c in enumerate(active)])
     p = np.zeros(boundary.shape)
     for _ in range(sweeps):
-        p = sweep(w, b, friction, p)
+        old, p = p, sweep(w, b, friction, p)
+        if np.abs(p - old).max() <= 1e-12 * np.abs(p).max():
+            break
     u_f = relaxed + np.linalg.solve(a, rows.T @ p.ravel())
     return q_m + h / 2 * u_f, u_f, p

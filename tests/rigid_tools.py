@@ -82,7 +82,7 @@ def works(energy):
     """All entries that change the kinetic energy; J."""
     return np.array([
         energy.force_work, energy.drive_work, energy.normal_work.sum(), energy.tangential_work.sum(),
-        energy.rolling_work.sum(), energy.recovery_work, energy.inflow,
+        energy.rolling_work.sum(), energy.inflow,
     ])  # fmt: skip
 
 

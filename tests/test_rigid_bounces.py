@@ -349,27 +349,21 @@ def test_fifty_balls_fall_into_a_box_without_overlap(d, friction, e, until, rng)
 @pytest.mark.parametrize("penetration", MODES)
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_recovery_opens_an_overlap_at_the_bounded_speed_and_books_its_work(d, penetration):
-    # 0.004 deep at 0.1 m/s: open after 0.04 s. The ball is pushed up to 0.1 m/s: recovery did m v^2 / 2, and the other
-    # contact work is none.
-    scene = world(d, gravity=0.0)
-    floor(scene)
-    scene.add(ball(d, 0.1), material="m", position=vector(d, 0, 0.096))
-    sim = start(scene, 1e-3, penetration=penetration, recovery=0.1)
-    for _ in step_through(sim, 39):
-        assert sim.velocities[1, -1] == pytest.approx(0.1, rel=1e-12)
-    assert overlaps(sim) == pytest.approx(0.001, abs=0.006)
-    assert sim.energy.recovery_work == pytest.approx(0.5 * ball_mass(d, 0.1) * 0.01, rel=1e-12)
-    assert sim.energy.normal_work.sum() == pytest.approx(0.0, abs=1e-15)
-    assert_closed(sim)
-    # under gravity it then comes to rest with the overlap gone
+    # 0.004 deep at 0.1 m/s: 1e-4 per step, so 0.003 after 30 steps. The ball is moved, not thrown: it has no velocity,
+    # and the only work is that against gravity, m g times the height gained.
     scene = world(d)
     floor(scene)
     scene.add(ball(d, 0.1), material="m", position=vector(d, 0, 0.096))
     sim = start(scene, 1e-3, penetration=penetration, recovery=0.1)
-    speeds = [sim.velocities[1, -1] for _ in step_through(sim, 200)]
-    assert max(speeds) <= 0.1 * (1 + 1e-12)
-    assert abs(overlaps(sim)) < 1e-3 and abs(speeds[-1]) < 1e-9
-    assert sim.energy.recovery_work > 0
+    for _ in step_through(sim, 30):
+        assert abs(sim.velocities[1, -1]) < 1e-12
+    assert sim.positions[1, -1] == pytest.approx(0.099, rel=1e-9)
+    assert sim.energy.recovery_work == pytest.approx(ball_mass(d, 0.1) * 9.81 * 0.003, rel=1e-9)
+    assert_closed(sim)
+    # it ends with the overlap gone, but for the twentieth of a percent at which recovery stops
+    sim.run(until=0.2, progress=False)
+    assert 0 <= overlaps(sim) <= sim.RECOVER_ABOVE
+    assert abs(sim.velocities[1, -1]) < 1e-12
     assert_closed(sim)
 
 

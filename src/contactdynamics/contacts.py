@@ -1,12 +1,12 @@
 """From pairs to the contacts of one step: who is active, frames, targets, first guess.
 
 The law of every contact reads: P in its cone, U_n >= r, and P = 0 where U_n > r. The target r carries restitution,
-anticipation and recovery:
+anticipation and repair:
 
 - penetration="moreau": active where the gap at the midpoint is <= 0, r = -rho U_n^- (2003, eq. 40);
 - penetration="anticipate": also where the gap would close within the step; r = -max(g, 0) / h, so that the gap at the
   next midpoint is not negative; with restitution and U_n^- < 0 the bounce happens now, r = -rho U_n^-;
-- recovery: an existing overlap is opened at most at the given speed;
+- repair before the start (h = 1, displacements in the place of velocities): overlaps are opened, r = -g;
 - cohesion and tension: a contact that holds stays active when its gap opens by the curvature of the path or a rounding,
   r = -g / h.
 
@@ -38,7 +38,6 @@ class Simple(NamedTuple):
     a: np.ndarray  # (m,) rows of the bodies
     b: np.ndarray  # (m,)
     row: np.ndarray  # (m, 8) n, P, target r, gamma
-    recovery: np.ndarray  # (m,) the part of r that opens an overlap
     status: np.ndarray  # (m,)
 
 
@@ -56,40 +55,35 @@ class General(NamedTuple):
     target: np.ndarray  # (m, 3) r, -tau U_t^-
     bound: np.ndarray  # (m, 6) c1, c2, rolling, spinning, cohesion h, tension h
     delassus: np.ndarray  # (m, 6, 6) for (P, M)
-    recovery: np.ndarray  # (m,)
     status: np.ndarray  # (m,)
 
 
 def simple_contacts(room: int) -> Simple:
     """Empty arrays for ``room`` simple contacts."""
     rows = [np.empty(room, dtype=np.uint32) for _ in range(3)]  # unsigned: no test for negative indices
-    return Simple(*rows, np.empty((room, 8)), np.zeros(room), np.zeros(room, dtype=np.int8))
+    return Simple(*rows, np.empty((room, 8)), np.zeros(room, dtype=np.int8))
 
 
 def general_contacts(room: int) -> General:
     """Empty arrays for ``room`` general contacts."""
     rows = [np.empty(room, dtype=np.int32) for _ in range(3)]
-    shapes = ((3, 3), (3,), (3,), (3,), (3,), (3,), (6,), (6, 6), ())
+    shapes = ((3, 3), (3,), (3,), (3,), (3,), (3,), (6,), (6, 6))
     return General(*rows, *(np.zeros((room, *shape)) for shape in shapes), np.zeros(room, dtype=np.int8))
 
 
 @kernel(inline=True)
-def target_velocity(gap, before, rho, h, anticipate, recovery):
-    """The target r of the normal velocity, and the part of it that is recovery."""
-    if (gap <= 0.0 and not anticipate) or (rho > 0.0 and before < 0.0):
-        r = -rho * before
-    else:
-        r = -max(gap, 0.0) / h
-    if gap < 0.0 and recovery > 0.0:
-        opening = min(-gap / h, recovery)
-        if opening > r:
-            return opening, opening
-    return r, 0.0
+def target_velocity(gap, before, rho, h, anticipate, repair):
+    """The target r of the normal velocity."""
+    if repair:
+        return -gap / h
+    if not anticipate or (rho > 0.0 and before < 0.0):
+        return -rho * before
+    return -max(gap, 0.0) / h
 
 
 @kernel(contract=True)
 def activate_simple(
-    pairs, ball_body, plane_body, before, free, rows, laws, h, anticipate, recovery, kappa, dimension, out,
+    pairs, ball_body, plane_body, before, free, rows, laws, h, anticipate, repair, kappa, dimension, out,
 ):  # fmt: skip
     """Fill ``out`` with the simple contacts and add their first guess to ``rows``, which start as ``free``.
 
@@ -122,7 +116,7 @@ def activate_simple(
                 resting = tx * tx + ty * ty + tz * tz <= 1e-24 * (u_before * u_before + gap[k] * gap[k] / (h * h))
                 if status[k] == STICKING or (status[k] <= SEPARATING and resting):
                     gamma = rule[STATIC]
-        r, out.recovery[found] = target_velocity(gap[k], u_before, rule[RHO], h, anticipate, recovery)
+        r = target_velocity(gap[k], u_before, rule[RHO], h, anticipate, repair)
         px, py, pz = memory[k, 0], memory[k, 1], memory[k, 2]
         fix = max(0.0, -(px * nx + py * ny + pz * nz))  # the memory is a vector in space: P_n must stay a push
         px, py, pz = px + fix * nx, py + fix * ny, pz + fix * nz
@@ -225,7 +219,7 @@ def contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out):
 @kernel
 def activate_general(
     pairs, ball_body, plane_body, ball_material, plane_material, places, radius, position, orientation, before, rows,
-    inverse, laws, axes, h, anticipate, recovery, dimension, out,
+    inverse, laws, axes, h, anticipate, repair, dimension, out,
 ):  # fmt: skip
     """Fill ``out`` with the general contacts; returns their number and the sum of (rho b)^2 over them."""
     found, scale = 0, 0.0
@@ -257,7 +251,7 @@ def activate_general(
         if found < out.pair.size:
             out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
             out.frame[found], out.arm_a[found], out.arm_b[found] = frame, arm_a, arm_b
-            r, out.recovery[found] = target_velocity(gap[k], u_before[0], rule[RHO], h, anticipate, recovery)
+            r = target_velocity(gap[k], u_before[0], rule[RHO], h, anticipate, repair)
             out.target[found, 0] = r
             c1, c2 = rule[FRICTION_1], rule[FRICTION_2]
             resting = u_before[1] ** 2 + u_before[2] ** 2 <= 1e-24 * (u_before[0] ** 2 + (gap[k] / h) ** 2)

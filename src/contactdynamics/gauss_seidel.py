@@ -311,16 +311,16 @@ def moment_error(w, spin, bound, p_n, m):
 
 
 @kernel
-def nlgs(rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work):
+def nlgs(rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work, hint):
     """Plain nonlinear Gauss-Seidel, the reference: sweep until the residual is below the tolerance.
 
-    Returns sweeps, residual, worst contact, complementarity error. ``work`` are the arrays of `work_arrays`.
+    Returns sweeps, residual, worst contact, complementarity error. ``work`` are the arrays of `work_arrays`; ``hint``
+    is not used: the reference has no memory but the impulses.
     """
     residual, worst, complementarity = 0.0, -1, 0.0
     next_check = 1
     order = work.order[:m]
-    for k in range(m):
-        order[k] = k
+    _take_all(work, m)
     for iteration in range(1, max_iterations + 1):
         sweep_simple(rows, simple, order, kappa)
         if g > 0:
@@ -433,20 +433,20 @@ def hot_contacts(simple, m, work, limit):
 
 
 @kernel
-def accelerated(rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work):
+def accelerated(
+    rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work, hint
+):
     """Gauss-Seidel with Nesterov's extrapolation, on the contacts that need it.
 
     Rounds of sweeps between full evaluations of the residual. A round goes over all contacts or, where the residual
-    sits on few of them, over those around it; only the full residual decides when to stop. Returns as `nlgs`.
+    sits on few of them, over those around it; only the full residual decides when to stop. ``hint`` is the number of
+    sweeps that the last step needed: no need to look much earlier. Returns as `nlgs`.
     """
     residual, worst, complementarity = 0.0, -1, 0.0
     done, count, all_bodies = 0, 1, work.mark.size
     contacts, bodies, fresh = m, all_bodies, True
     t, last = 1.0, np.inf
-    for k in range(m):
-        work.order[k] = k
-    for k in range(all_bodies):
-        work.bodies[k] = k
+    _take_all(work, m)
     while done < max_iterations:
         order, moving = work.order[:contacts], work.bodies[:bodies]
         if fresh:
@@ -455,30 +455,40 @@ def accelerated(rows, inverse, simple, m, general, g, kappa, dimension, scale_fr
         count = min(count, max_iterations - done)
         t, last = accelerated_sweeps(rows, inverse, simple, general, g, kappa, order, moving, work, count, t, last)
         done += count
+        before = residual
         residual, worst, complementarity = measure(
             rows, simple, m, general, g, kappa, dimension, scale_free, work.shares
         )
         if residual <= tolerance:
             break
-        count = max(2, min(done // 3, 16))
+        if done == 1:
+            count = max(2, int(0.7 * hint) - 1)
+        else:  # as many more as the decay since the last look asks for, within reason
+            pace = np.log(before / residual) / count if before > residual else 0.0
+            need = np.log(residual / tolerance) / pace if pace > 0.0 else done
+            count = int(max(2.0, min(0.8 * need, 0.5 * done, 64.0)))
         fresh = contacts < m
         if m > 0 and g == 0:
             # A contact below this may stay as it is: all of them together are then below half the tolerance.
             total = 0.0
             for k in range(m):
                 total += work.shares[k]
-            was = contacts
             contacts, bodies = hot_contacts(simple, m, work, 0.25 * total * (tolerance / residual) ** 2 / m)
             if 3 * contacts > m:  # most need it: go on over all, with the momentum gained
                 contacts, bodies = m, all_bodies
-                for k in range(m):
-                    work.order[k] = k
-                for k in range(all_bodies):
-                    work.bodies[k] = k
-                fresh = was < m
+                _take_all(work, m)
             else:
                 fresh = True
     return done, residual, worst, complementarity
+
+
+@kernel
+def _take_all(work, m):
+    """All contacts and all bodies, in order."""
+    for k in range(m):
+        work.order[k] = k
+    for k in range(work.mark.size):
+        work.bodies[k] = k
 
 
 @kernel
@@ -524,7 +534,7 @@ def store_simple(contacts, count, pairs):
 
 @kernel
 def book_simple(before, rows, kind, pairs_law, contacts, count, works):
-    """Add the works of the simple contacts to ``works`` (L, 5): normal, tangential, rolling, recovery, drive."""
+    """Add the works of the simple contacts to ``works`` (L, 4): normal, tangential, rolling, drive."""
     for k in range(count):
         a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
         nx, ny, nz = c[NX], c[NY], c[NZ]
@@ -536,11 +546,9 @@ def book_simple(before, rows, kind, pairs_law, contacts, count, works):
         p_n = px * nx + py * ny + pz * nz
         m_n = 0.5 * ((ux + vx) * nx + (uy + vy) * ny + (uz + vz) * nz)
         total = 0.5 * ((ux + vx) * px + (uy + vy) * py + (uz + vz) * pz)
-        recovered = 0.5 * contacts.recovery[k] * p_n
         book = works[pairs_law[contacts.pair[k]]]
-        book[0] += m_n * p_n - recovered
+        book[0] += m_n * p_n
         book[1] += total - m_n * p_n
-        book[3] += recovered
         for side in range(2):
             body, sign = (a, 1.0) if side == 0 else (b, -1.0)
             if kind[body] == DRIVEN:  # the contact point lies at +n from a and at -n from b
@@ -548,7 +556,7 @@ def book_simple(before, rows, kind, pairs_law, contacts, count, works):
                 x = rows[body, 0] + sy * nz - sz * ny
                 y = rows[body, 1] + sz * nx - sx * nz
                 z = rows[body, 2] + sx * ny - sy * nx
-                book[4] += sign * (x * px + y * py + z * pz)
+                book[3] += sign * (x * px + y * py + z * pz)
 
 
 @kernel
@@ -570,7 +578,7 @@ def store_general(contacts, count, pairs):
 
 @kernel
 def book_general(before, rows, kind, pairs_law, contacts, count, works):
-    """Add the works of the general contacts to ``works`` (L, 5)."""
+    """Add the works of the general contacts to ``works`` (L, 4)."""
     u, v, s, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     for k in range(count):
         a, b, frame = contacts.a[k], contacts.b[k], contacts.frame[k]
@@ -579,16 +587,14 @@ def book_general(before, rows, kind, pairs_law, contacts, count, works):
         relative_velocity(rows, a, b, frame, arm_a, arm_b, v)
         relative_spin(before, a, b, frame, s)
         relative_spin(rows, a, b, frame, t)
-        recovered = 0.5 * contacts.recovery[k] * p[0]
         book = works[pairs_law[contacts.pair[k]]]
-        book[0] += 0.5 * (u[0] + v[0]) * p[0] - recovered
+        book[0] += 0.5 * (u[0] + v[0]) * p[0]
         book[1] += 0.5 * ((u[1] + v[1]) * p[1] + (u[2] + v[2]) * p[2])
         book[2] += 0.5 * ((s[0] + t[0]) * m[0] + (s[1] + t[1]) * m[1] + (s[2] + t[2]) * m[2])
-        book[3] += recovered
         if kind[a] == DRIVEN:
-            book[4] += driven_power(rows, a, arm_a, frame, p, m)
+            book[3] += driven_power(rows, a, arm_a, frame, p, m)
         if kind[b] == DRIVEN:
-            book[4] -= driven_power(rows, b, arm_b, frame, p, m)
+            book[3] -= driven_power(rows, b, arm_b, frame, p, m)
 
 
 @kernel
@@ -625,3 +631,68 @@ def kinetic_energy(rows, kind, inertia, orientation, mass):
         total += mass[i] * (rows[i, 0] ** 2 + rows[i, 1] ** 2 + rows[i, 2] ** 2)
         total += inertia[i, 0] * x * x + inertia[i, 1] * y * y + inertia[i, 2] * z * z
     return 0.5 * total
+
+
+@kernel
+def overlaps(rows, simple, m, general, g, pairs, radius, h, depth):
+    """Overlap (m + g,) of each contact at the end of the step over the smaller radius; returns the largest.
+
+    The gap at the end is that at the midpoint plus h U_n / 2.
+    """
+    worst = 0.0
+    u = np.empty(3)
+    for k in range(m + g):
+        if k < m:
+            c = simple.row[k]
+            x, y, z = slip(rows, simple.a[k], simple.b[k], c[NX], c[NY], c[NZ])
+            u_n, pair = x * c[NX] + y * c[NY] + z * c[NZ], int(simple.pair[k])
+        else:
+            q = k - m
+            relative_velocity(rows, general.a[q], general.b[q], general.frame[q], general.arm_a[q], general.arm_b[q], u)
+            u_n, pair = u[0], int(general.pair[q])
+        size = radius[pairs.second[pair]]
+        if pair < pairs.balls:
+            size = min(size, radius[pairs.first[pair]])
+        depth[k] = -(pairs.gap[pair] + 0.5 * h * u_n) / size
+        worst = max(worst, depth[k])
+    return worst
+
+
+@kernel
+def recover(position, rows, simple, m, general, g, pairs, radius, depth, keep, most, gravity, mass):
+    """Move bodies apart until no contact overlaps by more than ``keep`` of the smaller radius, each by ``most`` at most.
+
+    Gauss-Seidel on displacements, without friction, in the metric of masses; velocities stay as they are. ``depth`` of
+    `overlaps`. Returns the work done against gravity.
+    """
+    shift = np.zeros((rows.shape[0], 3))
+    for _ in range(100):
+        moved = 0.0
+        for k in range(m + g):
+            if k < m:
+                a, b, pair = int(simple.a[k]), int(simple.b[k]), int(simple.pair[k])
+            else:
+                a, b, pair = int(general.a[k - m]), int(general.b[k - m]), int(general.pair[k - m])
+            size = radius[pairs.second[pair]]
+            if pair < pairs.balls:
+                size = min(size, radius[pairs.first[pair]])
+            n = pairs.normal[pair]
+            open_ = (depth[k] - keep) * size
+            for c in range(3):
+                open_ -= n[c] * (shift[b, c] - shift[a, c])
+            if open_ > 0.0:
+                moved = max(moved, open_ / size)
+                share = open_ / (rows[a, 6] + rows[b, 6])
+                for c in range(3):
+                    shift[a, c] -= rows[a, 6] * share * n[c]
+                    shift[b, c] += rows[b, 6] * share * n[c]
+        if moved < 0.1 * keep:
+            break
+    work = 0.0
+    for i in range(shift.shape[0]):
+        size = np.sqrt(shift[i, 0] ** 2 + shift[i, 1] ** 2 + shift[i, 2] ** 2)
+        scale = most / size if size > most else 1.0
+        for c in range(3):
+            position[i, c] += scale * shift[i, c]
+            work -= mass[i] * gravity[c] * scale * shift[i, c]
+    return work

@@ -120,8 +120,8 @@ def pavement(scene, *, material: str, sizes, extent, seed: int, level: float = 0
     """Add a rough ground: fixed balls at random places, with their centres at the height ``level``; their numbers.
 
     ``extent``: a length, the radius of a round ground about the axis (in 2D half the length of a straight one), or the
-    two sides of a rectangular one. ``cover``: area (in 2D length) of the balls' sections over that of the ground; from
-    about 0.8 on no ball of the same sizes passes through. Neighbours are spread until they hardly overlap.
+    two sides of a rectangular one. ``cover``: area (in 2D length) of the balls' sections over that of the ground. In 3D
+    neighbours are spread until they hardly overlap, then holes are filled in which the smallest ball would get wedged.
     """
     sieve, rng, d = _as_sieve(sizes), np.random.default_rng([seed, 0, 1]), scene.dimension
     sides = np.atleast_1d(np.asarray(extent, dtype=float))
@@ -137,7 +137,10 @@ def pavement(scene, *, material: str, sizes, extent, seed: int, level: float = 0
     area = (2 * sides if len(sides) == 1 else sides) + sieve.largest
     mean = (sieve.diameter((np.arange(1000) + 0.5) / 1000) ** 2).mean() * math.pi / 4
     radii = 0.5 * sieve.draw(max(1, round(cover * area[0] * area[-1] / mean)), rng)
-    place = _spread(rng.random((len(radii), 2)) * area, radii, area * np.ones(2)) - area / 2
+    area = area * np.ones(2)
+    place = _spread(rng.random((len(radii), 2)) * area, radii, area)
+    place, radii = _filled(place, radii, area, sieve, rng)
+    place -= area / 2
     keep = (place**2).sum(axis=1) <= sides[0] ** 2 if len(sides) == 1 else (abs(place) <= sides / 2).all(axis=1)
     position = np.column_stack([place[keep], np.full(keep.sum(), level)])
     return scene.add_many(radii[keep], material=material, position=position, fixed=True)
@@ -158,6 +161,28 @@ def _spread(place, radii, area, rounds: int = 100):
             step = push * apart[:, axis]
             place[:, axis] += np.bincount(b, step, count) - np.bincount(a, step, count)
     return place % area
+
+
+def _filled(place, radii, area, sieve, rng):
+    """Put circles into the holes of a periodic plane of circles where one of 0.6 of the smallest radius still fits.
+
+    With friction up to 0.4 the smallest ball is then lifted out, not wedged, by any balls at the rim of a hole.
+    """
+    small = 0.5 * sieve.smallest
+    axes = [np.arange(0.0, side, small / 4) for side in area]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    near, which = cKDTree(place, boxsize=area).query(points, k=min(8, len(place)))
+    room = (near - radii[which]).reshape(len(points), -1).min(axis=1)
+    more, sizes = [], []
+    while True:
+        points, room = points[room > 0.6 * small], room[room > 0.6 * small]
+        if not len(points):
+            return np.concatenate([place, *more]), np.append(radii, sizes)
+        more.append(points[[np.argmax(room)]])
+        sizes.append(0.5 * sieve.diameter(rng.random()))
+        apart = points - more[-1]
+        apart -= area * np.round(apart / area)
+        room = np.minimum(room, np.sqrt((apart**2).sum(axis=1)) - sizes[-1])
 
 
 def box(scene, *, material: str, low, high, lid: bool = False) -> np.ndarray:

@@ -37,7 +37,7 @@ class Equilibrium(NamedTuple):
     """The answer of `Simulation.is_equilibrium`; true or false by itself."""
 
     found: bool
-    largest_velocity: float  # left after one step from rest, over |g| h
+    largest_velocity: float  # left after one step from rest, over what the largest load alone would give
     contacts: Contacts  # whose impulses / h balance the loads, where found
     report: SolveReport
 
@@ -62,7 +62,8 @@ class Simulation:
     penetration
         "moreau" (contacts active where the gap at the midpoint is <= 0) or "anticipate" (nothing sinks in).
     recovery
-        Speed (m/s) at most at which existing overlaps are opened; none by default.
+        Speed (m/s) at most at which existing overlaps above 0.2 % of a radius are opened; none by default. Bodies are
+        moved, velocities stay as they are; the work against gravity is in the ledger.
     on_failure
         "warn" (once per run, with a count), "raise" or "ignore" where a step is not solved to the tolerance.
     repair
@@ -76,6 +77,7 @@ class Simulation:
     """
 
     OVERLAP_LIMIT = 0.05  # of the smaller radius, at the start
+    RECOVER_ABOVE, RECOVER_TO = 2e-3, 5e-4  # of the smaller radius: recovery begins and ends there
 
     def __init__(
         self,
@@ -104,7 +106,7 @@ class Simulation:
             raise InputError(f"penetration is {penetration!r}; choose 'moreau' or 'anticipate'.")
         if on_failure not in ("warn", "raise", "ignore"):
             raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
-        if not (math.isfinite(recovery) and recovery >= 0):
+        if not recovery >= 0:
             raise InputError(f"recovery is {recovery!r}; give a speed >= 0.")
         self.scene, self.model = scene, scene.freeze()
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
@@ -117,15 +119,15 @@ class Simulation:
         self.failures = 0
         self.seconds, self.last_seconds = dict.fromkeys(STAGES, 0.0), dict.fromkeys(STAGES, 0.0)
         self.about = dict(about or {})
-        self._warned = False
+        self._repairing, self._hint = False, 0  # sweeps of the last solution
         self._start_arrays()
         if repair:
             self.repair()
         if check:
             self._check_start()
-        self._sums = np.zeros(4)  # force work, inflow, closure, kinetic energy now
+        self._sums = np.zeros(5)  # force work, inflow, closure, kinetic energy now, recovery work
         self._sums[3] = self._kinetic()
-        self._works = np.zeros((len(self.model.laws), 5))
+        self._works = np.zeros((len(self.model.laws), 4))
         self.report = SolveReport(0.0, 0, True, 0, -1, 0.0, 0.0, 0.0, "No step yet.")
 
     # ---- arrays ----------------------------------------------------------------------------------------------------
@@ -215,7 +217,7 @@ class Simulation:
         self.rows = np.concatenate([self.rows, self._packed(new)])
         laws = self.scene.law_table() if self.scene.changed_materials else model[6:9]
         if len(laws[0]) != len(self._works):
-            self._works = np.concatenate([self._works, np.zeros((len(laws[0]) - len(self._works), 5))])
+            self._works = np.concatenate([self._works, np.zeros((len(laws[0]) - len(self._works), 4))])
         self.model = model._replace(
             balls=join([model.balls, *balls], Balls), planes=join([model.planes, *planes], Planes),
             springs=self.scene.springs(), drives=self.scene.drives, forces=self.scene.forces,
@@ -312,8 +314,8 @@ class Simulation:
         """The ledger so far."""
         w = self._works
         return Energy(
-            float(self._sums[3]), self._potential(), float(self._sums[0]), float(w[:, 4].sum()), w[:, 0].copy(),
-            w[:, 1].copy(), w[:, 2].copy(), float(w[:, 3].sum()), float(self._sums[1]), float(self._sums[2]),
+            float(self._sums[3]), self._potential(), float(self._sums[0]), float(w[:, 3].sum()), w[:, 0].copy(),
+            w[:, 1].copy(), w[:, 2].copy(), float(self._sums[4]), float(self._sums[1]), float(self._sums[2]),
         )  # fmt: skip
 
     def _contacts(self) -> Contacts:
@@ -385,6 +387,8 @@ class Simulation:
         solved = clock()
         self._book()
         rigid.drift(bodies.position, bodies.orientation, self.rows, h / 2)
+        if self.recovery > 0:
+            self._recover()
         self.steps += 1
         self.time = self.steps * h
         self.stepping = False
@@ -540,9 +544,10 @@ class Simulation:
                 self._work = gauss_seidel.work_arrays(len(self._simple.pair), len(self.rows))
             iterations, residual, worst, complementarity = SOLVERS[self.solver](
                 self.rows, self._inverse, self._simple, m, self._general, g, self._kappa, self.model.dimension, scale,
-                self.tolerance, self.max_iterations, self._work,
+                self.tolerance, self.max_iterations, self._work, self._hint,
             )  # fmt: skip
             sweeps += iterations if m + g else 0
+            self._hint = iterations
             cone, size = gauss_seidel.store_simple(self._simple, m, self.pairs)
             if g:
                 other, more = gauss_seidel.store_general(self._general, g, self.pairs)
@@ -559,7 +564,7 @@ class Simulation:
         while True:
             m, scale = prepare.activate_simple(
                 pairs, model.balls.body, model.planes.body, self._before, self._free, self.rows, model.laws, h,
-                anticipate, self.recovery, self._kappa, model.dimension, self._simple,
+                anticipate, self._repairing, self._kappa, model.dimension, self._simple,
             )  # fmt: skip
             if m <= len(self._simple.pair):
                 break
@@ -571,7 +576,7 @@ class Simulation:
                 g, more = prepare.activate_general(
                     pairs, model.balls.body, model.planes.body, model.balls.material, model.planes.material,
                     self._places, model.balls.radius, b.position, b.orientation, self._before, self.rows,
-                    self._inverse, model.laws, model.law_axes, h, anticipate, self.recovery, model.dimension,
+                    self._inverse, model.laws, model.law_axes, h, anticipate, self._repairing, model.dimension,
                     self._general,
                 )  # fmt: skip
                 if g <= len(self._general.pair):
@@ -602,6 +607,17 @@ class Simulation:
         self._sums[0] += work
         self._sums[2] += abs(last - first - work - works.sum())
         self._sums[3] = last
+
+    def _recover(self):
+        """Open overlaps by moving bodies apart, at most at the speed `recovery`, and book the work against gravity."""
+        m, g = self._count
+        depth = np.empty(m + g)
+        head = (self.rows, self._simple, m, self._general, g, self.pairs, self.model.balls.radius)
+        if gauss_seidel.overlaps(*head, self.time_step, depth) > self.RECOVER_ABOVE:
+            self._sums[4] += gauss_seidel.recover(
+                self.bodies.position, *head, depth, self.RECOVER_TO, self.recovery * self.time_step,
+                self.model.gravity, self.bodies.mass,
+            )  # fmt: skip
 
     def _finish_report(self, iterations, residual, worst, complementarity):
         """The `SolveReport` of the step, and what the failure policy asks."""
@@ -684,8 +700,10 @@ class Simulation:
             self._neighbours,
             self._works,
         )
-        kept_step = (self._count, self._simple, self._general, self._sums.copy(), self.report)
+        kept_step = (self._count, self._simple, self._general, self._sums.copy(), self.report, self._places,
+                     self._hint)  # fmt: skip
         self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
+        self._places = np.empty_like(self._places)
         self.rows[:, :6] = 0.0
         self.tolerance, self.penetration = tolerance, "moreau"
         self._spare = self._filled = detection.no_pairs()  # the kept pairs must stay as they are
@@ -695,7 +713,8 @@ class Simulation:
             loaded = self._load(self.time)
             rigid.relax(self.rows, b.kind, b.mass, b.inertia, b.orientation, self._force, self._torque,
                         self.model.gravity, h, loaded)  # fmt: skip
-            fall = np.sqrt((self.rows[:, :6] ** 2).sum(axis=1).max())
+            push = h * np.sqrt((self._force**2).sum(axis=1) / b.mass**2).max() if loaded else 0.0
+            fall = max(np.sqrt((self.rows[:, :6] ** 2).sum(axis=1).max()), h * np.linalg.norm(self.model.gravity), push)
             self._free[:] = self.rows
             self._detect(slack * self._small)
             _, iterations, residual, worst, complementarity = self._solve()
@@ -706,7 +725,7 @@ class Simulation:
             return Equilibrium(bool(share <= 1e3 * tolerance), share, self._contacts(), report)
         finally:
             self.rows[:], self.tolerance, self.pairs, self.penetration, self.time, self._neighbours, self._works = kept
-            self._count, self._simple, self._general, self._sums, self.report = kept_step
+            self._count, self._simple, self._general, self._sums, self.report, self._places, self._hint = kept_step
 
     def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
         """Move overlapping bodies apart and return the largest overlap left, over the smallest radius.
@@ -714,12 +733,12 @@ class Simulation:
         Each round solves the contact problem of the displacements, without friction: the shortest displacement in the
         metric of masses for which no linearised gap is negative (1986, eq. 10.8).
         """
-        kept = (self.rows.copy(), self.time_step, self.penetration, self.recovery, self.tolerance, self.model)
+        kept = (self.rows.copy(), self.time_step, self.penetration, self.tolerance, self.model)
         kept_report = getattr(self, "report", None)
         frictionless = self.model.laws.copy()
         frictionless[:] = 0.0
         self.model = self.model._replace(laws=frictionless)
-        self.time_step, self.penetration, self.recovery, self.tolerance = 1.0, "anticipate", math.inf, 1e-8
+        self.time_step, self.penetration, self.tolerance, self._repairing = 1.0, "anticipate", 1e-8, True
         left = math.inf
         try:
             for _ in range(rounds):
@@ -732,7 +751,8 @@ class Simulation:
                 self._solve()
                 rigid.drift(self.bodies.position, self.bodies.orientation, self.rows, 1.0)
         finally:
-            self.rows[:], self.time_step, self.penetration, self.recovery, self.tolerance, self.model = kept
+            self.rows[:], self.time_step, self.penetration, self.tolerance, self.model = kept
+            self._repairing = False
             self.pairs = detection.no_pairs()
             self._neighbours = None
             self._count = (0, 0)
@@ -766,7 +786,8 @@ class Simulation:
         self.bodies = block.bodies
         self.model = self.model._replace(bodies=block.bodies, balls=block.balls, planes=block.planes)
         self.scene.blocks, self._taken = [block], 1
-        self.failures, self.scene.count = (int(n) for n in checkpoint["numbers"])
+        self.failures, self.scene.count, *rest = (int(n) for n in checkpoint["numbers"])
+        self._hint = rest[0] if rest else 0
         self._sums, self._works = checkpoint["sums"], checkpoint["works"]
         self.seconds = dict(zip(STAGES, checkpoint["seconds"].tolist(), strict=True))
         self.rows = self._packed(self.bodies)

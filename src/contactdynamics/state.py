@@ -142,8 +142,9 @@ class Contacts(NamedTuple):
 class Energy(NamedTuple):
     """The ledger of a scene from the start of the run; J. Sums over steps, but for kinetic and potential.
 
-    kinetic - (kinetic at the start) = the sum of all works but `recovery_work`'s share in the normal one; closure is
-    the error of this identity (2004, eqs. 48-50), summed over the steps in absolute value.
+    kinetic - (kinetic at the start) = force_work + drive_work + normal_work + tangential_work + rolling_work + inflow;
+    closure is the error of this identity (2004, eqs. 48-50), summed over the steps in absolute value. recovery_work
+    changes the potential energy alone.
     """
 
     kinetic: float
@@ -153,7 +154,7 @@ class Energy(NamedTuple):
     normal_work: np.ndarray  # (L,) per law
     tangential_work: np.ndarray  # (L,)
     rolling_work: np.ndarray  # (L,) of rolling and spinning resistance
-    recovery_work: float  # by the bounded recovery of overlaps
+    recovery_work: float  # against gravity, by the bounded recovery of overlaps
     inflow: float  # kinetic energy of bodies added, less that of bodies removed
     closure: float
 

@@ -80,7 +80,7 @@ def checkpoint_arrays(simulation) -> dict:
         "first": pairs.first[held], "second": pairs.second[held], "plane": held >= pairs.balls,
         "impulse": pairs.impulse[held], "moment": pairs.moment[held], "status": pairs.status[held],
         "sums": simulation._sums.copy(), "works": simulation._works.copy(),
-        "numbers": np.array([simulation.failures, simulation.scene.count], dtype=np.int64),
+        "numbers": np.array([simulation.failures, simulation.scene.count, simulation._hint], dtype=np.int64),
         "seconds": np.array(list(simulation.seconds.values())),
     }  # fmt: skip
 

@@ -53,6 +53,8 @@ def strip(frame, segment, *, axis=None) -> Strip:
     beyond = (centres - ends[0]) @ normal > 0
     place = (point - ends[0]) @ along
     kept = (beyond[:, 0] != beyond[:, 1]) & (place >= 0) & (place < length)
+    if frame.dimension == 3 and ends[1, 0] == 0:  # nothing follows a strip that ends on the axis
+        kept |= (beyond[:, 0] != beyond[:, 1]) & (place == length)
     sign = np.where(beyond[kept, 1], 1.0, -1.0)  # the force is that on the second body
     total = (sign[:, None] * local[kept]).sum(axis=0) / area
     return Strip(total[:2], normal, area, int(kept.sum()), float(total[2]))

@@ -107,9 +107,9 @@ def surface(frame, *, spacing: float | None = None) -> Surface:
 
 
 def height(frame) -> float:
-    """The highest point of the free balls above the mean level of the ground."""
-    seen = surface(frame)
-    return float(seen.height[seen.covered].max() - seen.level)
+    """The highest point of the free balls, but for those in flight, above the mean level of the ground."""
+    tops = (frame.ball_centres[:, -1] + frame.ball_radii)[_settled(frame)]
+    return float(tops.max() - surface(frame).level) if len(tops) else 0.0
 
 
 class Slope(NamedTuple):

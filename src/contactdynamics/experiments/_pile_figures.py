@@ -9,6 +9,7 @@ from .. import analysis, storage
 from ..state import FREE
 
 RATIO, GREYS = 0.18, ("0", "0.35", "0.6", "0.82", "1")  # thresholds of speed, and grey levels from black to white
+GROUND = "#e9e4d8"
 ARROW = {"angles": "xy", "scale_units": "xy", "width": 0.003}
 
 
@@ -48,7 +49,7 @@ def speeds(pile):
     places, depth, zoom = perspective(frame.ball_centres[balls], target=target, distance=5 * foot, elevation=22)
     order = np.argsort(-depth)
     balls, places, zoom = balls[order], places[order], zoom[order]
-    faces = np.where(free[body[balls]], np.array(GREYS)[level[body[balls]]], "#e9e4d8")
+    faces = np.where(free[body[balls]], np.array(GREYS)[level[body[balls]]], GROUND)
     figure, ax = plt.subplots(figsize=(11, 5.2), layout="constrained")
     circles(ax, places, frame.ball_radii[balls] * zoom, faces, width=0.25)
     low, high = places.min(axis=0), places.max(axis=0)
@@ -58,7 +59,7 @@ def speeds(pile):
     edges = [fastest, *bounds, 0.0]
     names = [f"{edges[k + 1]:.3g} to {edges[k]:.3g}" for k in range(5)]
     patches = [Patch(fc=grey, ec="k", lw=0.5, label=name) for grey, name in zip(GREYS, names, strict=True)]
-    ax.legend(handles=[*patches, Patch(fc="#e9e4d8", ec="k", lw=0.5, label="ground")], ncols=6, frameon=False,
+    ax.legend(handles=[*patches, Patch(fc=GROUND, ec="k", lw=0.5, label="ground")], ncols=6, frameon=False,
               loc="upper center", bbox_to_anchor=(0.5, 0.0), title="speed, cm/s", fontsize=9)  # fmt: skip
     ax.set_title(f"{int(free.sum())} grains at t = {frame.time:.4g} s")
     return figure
@@ -73,11 +74,13 @@ def slab(pile, frame):
 
 
 def draw_slice(ax, pile, frame, faces, *, edge="0.55", reach=None):
-    """The slice of a frame; ``faces``: colours of the balls (S,). Returns its thickness."""
+    """The slice of a frame; ``faces``: colours of the balls (S,), those not white on top. Returns its thickness."""
     rows, thick = slab(pile, frame)
+    rows = rows[np.argsort(faces[rows] != "w", kind="stable")]
     ground = frame.kinds[frame.ball_bodies[rows]] != FREE
-    colours = np.where(ground, "#e9e4d8", faces[rows])
-    circles(ax, frame.ball_centres[rows][:, [0, 2]], frame.ball_radii[rows], colours, edge=edge)
+    colours = np.where(ground, GROUND, faces[rows])
+    edges = np.where(faces[rows] != "w", "k", edge)
+    circles(ax, frame.ball_centres[rows][:, [0, 2]], frame.ball_radii[rows], colours, edge=edges)
     reach = 1.15 * pile.slope.foot if reach is None else reach
     ax.set(xlim=(-reach, reach), ylim=(-0.3, pile.height + 0.8), ylabel="z, cm")
     ax.set_aspect("equal")
@@ -105,7 +108,9 @@ def fossil_layers(pile):
 def draw_profile(ax, pile):
     """The mean free surface and the ground in the meridian half-plane."""
     shape = pile.slope
-    ax.plot(np.append(0, shape.radii), shape.level + np.append(shape.heights[0], shape.heights), color="0.4", lw=1)
+    ax.plot(
+        np.append(0, shape.radii), shape.level + np.append(shape.heights[0], shape.heights), color="0.4", lw=1, zorder=3
+    )
     ax.axhline(shape.level, color="0.4", lw=1)
     ax.set(xlim=(0, 1.1 * shape.foot), ylim=(-0.1 * pile.height, 1.15 * pile.height), xlabel="r, cm", ylabel="z, cm")
     ax.set_aspect("equal")
@@ -144,7 +149,7 @@ def forces_and_layers(pile):
     tints = ("#c6c6c6", "#f2cfa5")
     for (early, late), tint in zip(pile.layers, tints, strict=True):
         faces[(date >= early) & (date < late)] = tint
-    figure, (ax, side) = plt.subplots(2, 1, figsize=(10, 8.4), height_ratios=(1.6, 1), layout="constrained")
+    figure, (ax, side) = plt.subplots(2, 1, figsize=(10, 6.8), height_ratios=(1.2, 1), layout="constrained")
     draw_slice(ax, pile, frame, faces)
     rows = []
     spacing, length = 2 * pile.mean_diameter, 3 * pile.mean_diameter
@@ -198,6 +203,8 @@ def stress(pile):
     cell = max(1.5 * pile.mean_diameter, pile.height / 10)
     seen = analysis.stress_map(pile.relaxed, cell=cell, reach=pile.slope.foot, low=level, high=level + pile.height)
     seen.plot(ax, label="mean pressure, dPa")
+    r = np.linspace(0, 1.2 * pile.slope.foot, 200)
+    ax.fill_between(r, pile.top(r), 2 * pile.height, color="w", lw=0, zorder=2.5)
     draw_profile(ax, pile)
     ax.set_title("stress in the relaxed pile: pressure, and principal directions in the meridian plane")
     return figure
@@ -211,7 +218,7 @@ def chains(pile):
     reach = 2 * pile.slope.foot
     region = analysis.Box((-reach, -thick / 2, -1.0), (reach, thick / 2, 2 * pile.height))
     drawn = analysis.force_chains(frame, region)
-    drawn.plot(ax, widest=6.0, scale=float(np.quantile(drawn.forces, 0.999)))
+    drawn.plot(ax, widest=5.0, scale=float(np.quantile(drawn.forces, 0.99)))
     ax.set(title=f"contact forces in a slice {thick:.2g} cm thick, relaxed pile", xlabel="x, cm",
            xlim=(-1.05 * pile.slope.foot, 1.05 * pile.slope.foot))  # fmt: skip
     return figure

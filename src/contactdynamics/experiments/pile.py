@@ -1,9 +1,9 @@
 """The conical pile: grains poured one by one on a rough ground, and how the forces go through it.
 
-1999, part IV; 2003, section 9; 2004, section 10. Lengths in cm, masses in g: pressures are in dyn/cm², that is deciPascal.
-The grains come at rest, 200 per second, each as low as possible on a vertical near the axis. In the first pictures the
-pile is still being poured; cuts and ground pressure are those of the pile at rest, ``relaxation`` seconds later.
-`--from-data` draws a stored pile; `export` makes the file it reads.
+1999, part IV; 2003, section 9; 2004, section 10. Lengths in cm, masses in g: pressures are in dyn/cm², that is in
+deciPascal. The grains come at rest, 200 per second, each as low as possible on a vertical near the axis. In the first
+pictures the pile is still being poured; cuts and ground pressure are those of the pile at rest, ``relaxation`` seconds
+later. `--from-data` draws a stored pile; `export` makes the file it reads.
 """
 
 import math
@@ -154,8 +154,8 @@ def _rows(pile, results):
         Row("slope while pouring", 26, r["slope_while_pouring_degrees"],
             abs(r["slope_while_pouring_degrees"] - 26) <= 1.5),
         Row("volume mass, g/cm³", 0.615, mass, abs(mass - 0.615) <= 0.02),
-        Row("pressure at the centre, dPa", f"< {r['hydrostatic_pressure_dPa']:.0f}, hydrostatic (3320 in print)", centre,
-            centre < r["hydrostatic_pressure_dPa"]),
+        Row("pressure at the centre, dPa", f"< {r['hydrostatic_pressure_dPa']:.0f}, hydrostatic (3320 in print)",
+            centre, centre < r["hydrostatic_pressure_dPa"]),
         *rows,
     ]  # fmt: skip
 

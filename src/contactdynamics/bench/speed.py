@@ -1,0 +1,282 @@
+"""The speed of scenes: sweep, step, side by side with other codes, growth, tolerance, profile."""
+
+import ctypes
+import math
+import resource
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from .. import gauss_seidel
+from ..errors import InputError
+from ..scene import Scene
+from ..shapes import Disk, Plane, Sphere
+from ..simulation import Simulation
+from ..state import FREE
+from . import heaps
+
+REFERENCE = Path(__file__).parents[3] / "benchmarks" / "sweep.c"
+
+
+def _best(function, repeats: int = 30) -> float:
+    """The shortest time of ``function``, s: the repeat that met the least other work on the machine."""
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def _c_sweep():
+    """The sweep in C, compiled here; None without gcc or the source."""
+    if not shutil.which("gcc") or not REFERENCE.exists():
+        return None
+    folder = Path(tempfile.mkdtemp(prefix="cdyn-"))
+    library = folder / "sweep.so"
+    subprocess.run(
+        ["gcc", "-O3", "-march=native", "-fPIC", "-shared", "-o", library, REFERENCE, "-lm"], check=True
+    )  # fmt: skip
+    function = ctypes.CDLL(str(library)).sweep
+    function.restype = ctypes.c_double
+    function.argtypes = [ctypes.c_void_p] * 5 + [ctypes.c_int64, ctypes.c_double]
+    shutil.rmtree(folder, ignore_errors=True)
+    return function
+
+
+def sweep(echo) -> dict:
+    """Nanoseconds per contact update of spheres, beside the same loop in C (gcc -O3 -march=native)."""
+    c_sweep = _c_sweep()
+    results, table = {}, []
+    for n in (2000, 14_000, 50_000):
+        sim = heaps.lattice(n) if n > 14_000 else heaps.simulation(heaps.settled(n, echo=echo))
+        for _ in range(3):
+            sim.step()
+        m, s = sim._count[0], sim._simple
+        order = np.arange(m, dtype=np.uint32)
+        ours = _best(lambda sim=sim, s=s, order=order: gauss_seidel.sweep_simple(sim.rows, s, order, 2.5)) / m * 1e9
+        theirs = math.nan
+        if c_sweep:
+            pointers = [x.ctypes.data for x in (sim.rows, s.a, s.b, s.row, order)]
+            theirs = _best(lambda pointers=pointers, m=m: c_sweep(*pointers, m, 2.5)) / m * 1e9
+        table.append({"grains": n, "contacts": m, "nanoseconds": ours, "c_nanoseconds": theirs})
+        echo(
+            f"{n:>7} grains {m:>7} contacts: {ours:6.1f} ns per contact, in C {theirs:6.1f}, ratio {ours / theirs:.2f}"
+        )
+        if n == 14_000:
+            results = {"nanoseconds": ours, "ratio_to_c": ours / theirs if c_sweep else None}
+    return results | {"table": table, "target_ratio": 1.3}
+
+
+def _pour(heap: dict, steps: int, **options) -> dict:
+    """Steps of a settled heap with one grain dropped every 25; times by stage in ms, sweeps."""
+    dimension = int(heap["dimension"])
+    sim = heaps.simulation(heap, **options)
+    cold = sim.step().report.iterations
+    for _ in range(50):
+        sim.step()
+    top = heap["positions"][heap["positions"][:, -1].argmax()]
+    rng = np.random.default_rng(1)
+    shape = Sphere(0.2) if dimension == 3 else Disk(0.2)
+    sim.seconds = dict.fromkeys(sim.seconds, 0.0)
+    sweeps, begin, cpu = [], time.perf_counter(), time.process_time()
+    for k in range(steps):
+        if k % 25 == 0:
+            place = top + np.append(rng.uniform(-0.8, 0.8, dimension - 1), 0.6 + 0.45 * (k // 25 % 20))
+            sim.add(shape, material="grain", position=place)
+        sweeps.append(sim.step().report.iterations)
+    total, cpu = time.perf_counter() - begin, time.process_time() - cpu
+    return {
+        "milliseconds": total / steps * 1e3,
+        "cpu_milliseconds": cpu / steps * 1e3,
+        **{f"{stage}_milliseconds": value / steps * 1e3 for stage, value in sim.seconds.items()},
+        "contacts": sum(sim._count),
+        "sweeps": float(np.mean(sweeps)),
+        "most_sweeps": int(max(sweeps)),
+        "cold_sweeps": cold,
+    }
+
+
+def _impact(heap: dict, **options) -> int:
+    """The most sweeps of a step when a grain hits the settled heap at 4 m/s."""
+    sim = heaps.simulation(heap, **options)
+    for _ in range(30):
+        sim.step()
+    top = heap["positions"][heap["positions"][:, -1].argmax()]
+    sim.add(Sphere(0.2), material="grain", position=top + np.array([0, 0, 0.6]), velocity=(0.0, 0.0, -400.0))
+    return max(sim.step().report.iterations for _ in range(30))
+
+
+def step(echo) -> dict:
+    """Milliseconds per step and by stage: 14 000 spheres at rest, one grain dropped every 25 steps; then disks."""
+    heap = heaps.settled(14_000, echo=echo)
+    results = _pour(heap, 500) | {"impact_sweeps": _impact(heap)}
+    plain = _pour(heap, 200, solver="nlgs")
+    results["nlgs_milliseconds"], results["nlgs_cold_sweeps"] = plain["milliseconds"], plain["cold_sweeps"]
+    results["nlgs_impact_sweeps"] = _impact(heap, solver="nlgs", max_iterations=5000)
+    disks = _pour(heaps.settled(10_000, 2, echo), 500)
+    results["disks"] = disks
+    for name, r in (("14 000 spheres", results), ("10 000 disks", disks)):
+        echo(
+            f"{name}: {r['milliseconds']:.2f} ms per step ({r['cpu_milliseconds']:.2f} of CPU), "
+            + ", ".join(f"{s} {r[f'{s}_milliseconds']:.2f}" for s in ("detection", "frames", "solve", "integrate"))
+            + f"; {r['contacts']} contacts, {r['sweeps']:.1f} sweeps, "
+            f"{r['milliseconds'] / r['contacts'] * 1e6:.0f} ns per contact"
+        )
+    echo(
+        f"cold start {results['cold_sweeps']} sweeps (plain {results['nlgs_cold_sweeps']}), "
+        f"impact {results['impact_sweeps']} (plain {results['nlgs_impact_sweeps']}); "
+        f"plain Gauss-Seidel {results['nlgs_milliseconds']:.2f} ms per step"
+    )
+    return results
+
+
+def box_scene(path: Path) -> tuple[Scene, np.ndarray]:
+    """A scene of `bench scenes`: spheres above an open box; also their radii."""
+    with np.load(path) as file:
+        data = {name: file[name] for name in file.files}
+    scene = Scene(gravity=(0.0, 0.0, -float(data["gravity"])))
+    scene.material("grain", density=float(data["density"]))
+    scene.contact("grain", "grain", friction=float(data["mu"]), restitution=float(data["restitution"]))
+    low, high = data["box"]
+    for normal, point in (((0, 0, 1), low), ((1, 0, 0), low), ((0, 1, 0), low), ((-1, 0, 0), high), ((0, -1, 0), high)):
+        scene.add(Plane(normal), material="grain", position=point, fixed=True)
+    scene.add_many(data["radii"], material="grain", position=data["positions"])
+    return scene, data["radii"]
+
+
+def scenes(echo, folder: str | None = None) -> dict:
+    """Whole fall and bed at rest of the scenes scene_*.npz in FOLDER, every step solved to 1e-3."""
+    paths = sorted(Path(folder or ".").glob("scene_*.npz"), key=lambda p: p.stat().st_size)
+    if not paths:
+        raise InputError(
+            f"There is no scene_*.npz in {folder or 'this folder'}; give the folder: cdyn bench scenes FOLDER."
+        )
+    heaps.lattice(100).run(until=4e-4)  # compile
+    results = {}
+    for path in paths:
+        scene, radii = box_scene(path)
+        sim = Simulation(scene, time_step=1e-3, tolerance=1e-3, max_iterations=20_000, penetration="anticipate",
+                         recovery=100.0)  # fmt: skip
+        sim.step()
+        rows = [_timed(sim, 499), _timed(sim, 500)]
+        speed = float(np.sqrt((sim.velocities[sim.bodies.kind == FREE] ** 2).sum(axis=1)).mean())
+        results[path.stem] = {
+            "grains": len(radii), "fall_milliseconds": rows[0][0], "rest_milliseconds": rows[1][0],
+            "fall_sweeps": rows[0][1], "rest_sweeps": rows[1][1], "overlap": max(rows[0][2], rows[1][2]),
+            "residual": max(rows[0][3], rows[1][3]), "speed_at_rest": speed, "contacts": sum(sim._count),
+        }  # fmt: skip
+        r = results[path.stem]
+        echo(
+            f"{path.stem}: fall {r['fall_milliseconds']:.2f} ms per step, {r['fall_sweeps']:.1f} sweeps; at rest "
+            f"{r['rest_milliseconds']:.2f} ms, {r['rest_sweeps']:.1f} sweeps; overlap {r['overlap']:.2%} of a radius; "
+            f"largest residual {r['residual']:.1e}; mean speed left {speed:.1e}"
+        )
+    return results
+
+
+def _timed(sim, steps):
+    """ms per step, sweeps per step, largest overlap and residual over ``steps``."""
+    sweeps, overlap, residual, begin = 0, 0.0, 0.0, time.perf_counter()
+    for _ in range(steps):
+        report = sim.step().report
+        sweeps += report.iterations
+        overlap, residual = max(overlap, report.relative_penetration), max(residual, report.residual)
+    return (time.perf_counter() - begin) / steps * 1e3, sweeps / steps, overlap, residual
+
+
+def growth(echo, largest: str | None = None) -> dict:
+    """Time and memory per grain from 10^3 to 10^5 grains (or to the number given, such as 1000000); fitted exponent."""
+    limit = int(float(largest)) if largest else 100_000
+    sizes = [n for n in (1000, 3000, 10_000, 30_000, 100_000, 200_000, 1_000_000) if n <= limit]
+    rows = []
+    heaps.lattice(100).run(until=4e-4)  # compile
+    for n in sizes:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        sim = heaps.lattice(n, tolerance=1e-3)
+        for _ in range(5):
+            sim.step()
+        count = max(5, min(200, 200_000 // n))
+        sim.seconds, sweeps = dict.fromkeys(sim.seconds, 0.0), 0
+        times = []
+        for _ in range(count):
+            begin = time.perf_counter()
+            sweeps += sim.step().report.iterations
+            times.append(time.perf_counter() - begin)
+        grains, contacts = int((sim.bodies.kind == FREE).sum()), sum(sim._count)
+        rows.append({
+            "grains": grains, "contacts": contacts, "milliseconds": float(np.median(times)) * 1e3,
+            "microseconds_per_grain": float(np.median(times)) / grains * 1e6, "sweeps": sweeps / count,
+            "bytes_per_grain": _bytes(sim) / grains, "peak_rss_bytes_per_grain":
+            (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / grains,
+        })  # fmt: skip
+        r = rows[-1]
+        echo(
+            f"{grains:>8} grains {contacts:>8} contacts: {r['milliseconds']:9.3f} ms per step, "
+            f"{r['microseconds_per_grain']:.3f} us per grain, {r['sweeps']:.1f} sweeps, "
+            f"{r['bytes_per_grain']:.0f} bytes per grain in arrays"
+        )
+        del sim
+    large = [r for r in rows if r["grains"] >= 900]
+    x, y = np.log([r["grains"] for r in large]), np.log([r["milliseconds"] for r in large])
+    exponent = float(np.polyfit(x, y, 1)[0]) if len(large) > 1 else math.nan
+    echo(f"time per step grows as grains^{exponent:.3f}")
+    return {"table": rows, "exponent": exponent}
+
+
+def _bytes(sim) -> int:
+    """Bytes in all arrays of a simulation, each counted once."""
+    seen, total, queue = set(), 0, [vars(sim)]
+    while queue:
+        item = queue.pop()
+        if isinstance(item, dict):
+            queue += item.values()
+        elif isinstance(item, tuple):
+            queue += item
+        elif isinstance(item, np.ndarray):
+            base = item if item.base is None or not isinstance(item.base, np.ndarray) else item.base
+            if id(base) not in seen:
+                seen.add(id(base))
+                total += base.nbytes
+    return total
+
+
+def profile(echo) -> dict:
+    """Where the time of a step goes, in a quiet heap, a pour and a fall; draws profile.png into the output folder."""
+    heap = heaps.settled(2000, echo=echo)
+    runs = {"pour, 2000": _pour(heap, 500), "pour, 14 000": _pour(heaps.settled(14_000, echo=echo), 200)}
+    stages = ("detection", "frames", "solve", "integrate", "record")
+    for name, r in runs.items():
+        total = sum(r[f"{s}_milliseconds"] for s in stages)
+        echo(f"{name}: " + ", ".join(f"{s} {r[f'{s}_milliseconds'] / total:.0%}" for s in stages))
+    return {name: {s: r[f"{s}_milliseconds"] for s in stages} for name, r in runs.items()}
+
+
+def tolerance(echo) -> dict:
+    """Drift, overlap and cost of a poured heap of 2000 grains at tolerances 1e-2, 1e-3, 1e-4."""
+    heap = heaps.settled(2000, echo=echo)
+    results = {}
+    for value in (1e-2, 1e-3, 1e-4):
+        sim = heaps.simulation(heap, tolerance=value, max_iterations=20_000)
+        sim.run(until=0.1, progress=False)
+        start, steps = sim.positions.copy(), sim.steps
+        begin, sweeps, overlap = time.perf_counter(), 0, 0.0
+        while sim.steps < steps + 2500:
+            report = sim.step().report
+            sweeps, overlap = sweeps + report.iterations, max(overlap, report.relative_penetration)
+        seconds = time.perf_counter() - begin
+        drift = float(np.sqrt(((sim.positions - start) ** 2).sum(axis=1)).max() / heaps.LARGE)
+        results[f"{value:g}"] = {
+            "milliseconds": seconds / 2500 * 1e3, "sweeps": sweeps / 2500, "overlap": overlap,
+            "largest_drift_radii_per_second": drift / 0.5,
+        }  # fmt: skip
+        r = results[f"{value:g}"]
+        echo(
+            f"tolerance {value:g}: {r['milliseconds']:.3f} ms per step, {r['sweeps']:.2f} sweeps, overlap {overlap:.2%}, "
+            f"largest drift {r['largest_drift_radii_per_second']:.1e} radii per second"
+        )
+    return results

@@ -1,0 +1,272 @@
+"""The command `cdyn`: what it prints and writes, its exit codes, and the contract of every experiment."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import contactdynamics as cd
+from contactdynamics.cli import main
+from contactdynamics.experiments import runner
+
+OWN = '''"""A ball falls on a floor."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import contactdynamics as cd
+from contactdynamics.experiments.runner import Row, Verdict
+
+FIGURE = "none"
+PARAMETERS = {"height": 1.0, "steps": 100, "fine": False, "label": "ball", "speeds": [1.0, 2.0]}
+QUICK = {"steps": 10}
+
+
+def build(parameters):
+    floor = cd.Constraint(lambda t, q: q[0])
+    system = cd.System(inertia=[1.0], force=lambda t, q, u: (-10.0,), constraints=[floor])
+    return cd.integrate(system, q=(parameters["height"],), u=(0.0,), step=1 / parameters["steps"], until=1.0)
+
+
+def check(outcome, parameters):
+    lowest = outcome.q.min()
+    results = {"lowest": lowest, "times": outcome.times[:3], "nothing": np.nan, "count": np.int64(3)}
+    return Verdict(results, [Row("rests", "yes", bool(abs(lowest) < 1), abs(lowest) < parameters["height"])])
+
+
+def figure(outcome, parameters):
+    figure, axes = plt.subplots()
+    axes.plot(outcome.times, outcome.q)
+    return {"figure": figure, "other": plt.figure()}
+'''
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """The path of a user's experiment file; the working folder is empty beside it."""
+    path = tmp_path / "own" / "falling_ball.py"
+    path.parent.mkdir()
+    path.write_text(OWN)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return path
+
+
+@pytest.fixture
+def cdyn(tmp_path, monkeypatch, capsys):
+    """Run the command in an empty folder: exit code, output, error output."""
+    work = tmp_path / "work"
+    work.mkdir(exist_ok=True)
+    monkeypatch.chdir(work)
+
+    def run(*arguments):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main([str(a) for a in arguments])
+        captured = capsys.readouterr()
+        return end.value.code, captured.out, captured.err
+
+    return run
+
+
+def refused(result, *words, code=2):
+    """One line on stderr, nothing on stdout, no traceback, nothing written."""
+    assert result[0] == code
+    assert result[1] == ""
+    assert result[2].count("\n") == 1 and result[2].startswith("cdyn: ") and "Traceback" not in result[2]
+    for word in words:
+        assert word in result[2], result[2]
+    assert list(Path().iterdir()) == []
+
+
+# ---- what it says ----------------------------------------------------------------------------------------------------
+
+
+def test_list(cdyn):
+    code, out, err = cdyn("list")
+    lines = out.splitlines()
+    assert code == 0 and err == ""
+    assert [line.split()[0] for line in lines] == runner.names()
+    for line in lines:
+        assert line.endswith("]") and "[" in line and len(line.split()) > 3
+
+
+def test_version_and_help(cdyn):
+    assert cdyn("--version") == (0, f"cdyn {cd.__version__}\n", "")
+    for arguments in (("--help",), ("-h",), ()):
+        code, out, err = cdyn(*arguments)
+        assert code == 0 and err == ""
+        for command in ("list", "run", "bench"):
+            assert f"  {command} " in out
+    code, out, _ = cdyn("run", "--help")
+    assert code == 0
+    for option in ("--quick", "--set KEY=VALUE", "--out", "NAME"):
+        assert option in out
+
+
+def test_installed_command(tmp_path):
+    command = Path(sys.executable).parent / "cdyn"
+    done = subprocess.run([command, "run", "nothing"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == "cdyn: There is no experiment 'nothing'; `cdyn list` shows them all.\n"
+    done = subprocess.run([command, "--version"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == f"cdyn {cd.__version__}\n"
+
+
+# ---- a user's own experiment -----------------------------------------------------------------------------------------
+
+
+def test_own_experiment_by_path(cdyn, own):
+    code, out, err = cdyn("run", own, "--quick", "--set", "height=2", "--out", "here")
+    assert code == 0 and err == ""
+    assert "A ball falls on a floor." in out and "agrees" in out and "written to here/" in out
+    assert sorted(p.name for p in Path("here").iterdir()) == ["figure.png", "other.png", "summary.json"]
+    assert Path("here/figure.png").read_bytes().startswith(b"\x89PNG")
+    summary = json.loads(Path("here/summary.json").read_text())
+    assert list(summary) == [
+        "experiment", "title", "figure", "version", "quick", "parameters", "results", "published", "checks", "passed",
+        "seconds",
+    ]  # fmt: skip
+    assert summary["experiment"] == "falling_ball" and summary["title"] == "A ball falls on a floor."
+    assert summary["version"] == cd.__version__ and summary["quick"] is True and summary["passed"] is True
+    assert summary["parameters"] == {
+        "height": 2.0, "steps": 10, "fine": False, "label": "ball", "speeds": [1.0, 2.0]
+    }  # fmt: skip
+    assert summary["results"]["times"] == [0.0, 0.1, 0.2] and summary["results"]["nothing"] is None
+    assert summary["results"]["count"] == 3
+    assert summary["published"] == {"rests": "yes"}
+    assert summary["checks"] == [{"quantity": "rests", "published": "yes", "computed": True, "passed": True}]
+    assert summary["seconds"] >= 0
+
+
+def test_default_folder_and_second_run(cdyn, own):
+    assert cdyn("run", own, "--quick")[0] == 0
+    (Path("results/falling_ball") / "mine.txt").write_text("kept")
+    assert cdyn("run", own)[0] == 0
+    folder = Path("results/falling_ball")
+    assert json.loads((folder / "summary.json").read_text())["quick"] is False
+    assert (folder / "mine.txt").read_text() == "kept"
+    assert [p.name for p in Path("results").iterdir()] == ["falling_ball"]  # no scratch folder left
+
+
+def test_values_are_read_by_type(own):
+    experiment = runner.load(str(own))
+    settings = {"height": "1e-1", "steps": "7", "fine": "yes", "label": "7", "speeds": "3,4.5"}
+    expected = {"height": 0.1, "steps": 7, "fine": True, "label": "7", "speeds": [3, 4.5]}
+    assert runner.parameters_of(experiment, settings) == expected
+    assert runner.parameters_of(experiment, {"speeds": "[1]"})["speeds"] == [1]
+    assert runner.parameters_of(experiment) == experiment.module.PARAMETERS
+    assert runner.parameters_of(experiment, {"steps": "3"}, quick=True)["steps"] == 3  # the user has the last word
+
+
+def test_failing_check_gives_exit_code_one(cdyn, own):
+    code, out, err = cdyn("run", own, "--set", "height=0", "--out", "here")
+    assert code == 1 and err == ""
+    assert "differs" in out and "agrees" not in out
+    assert json.loads(Path("here/summary.json").read_text())["passed"] is False
+    assert Path("here/figure.png").exists()
+
+
+def test_no_rows_is_not_a_pass():
+    assert not runner.Verdict({}, []).passed
+    assert not runner.Verdict({}, [runner.Row("a", 1, 1, True), runner.Row("b", 1, 2, False)]).passed
+
+
+# ---- wrong input -----------------------------------------------------------------------------------------------------
+
+
+def test_unknown_names(cdyn):
+    refused(cdyn("run", "nothing"), "no experiment 'nothing'", "cdyn list")
+    refused(cdyn("run", "essai-4"), "no experiment 'essai-4'", "did you mean essai-0")
+    refused(cdyn("run", "nowhere/own.py"), "no experiment file nowhere/own.py", "check the path")
+    refused(cdyn("rum", "essai-04"), "rum", "cdyn --help")
+    refused(cdyn("run"), "NAME", "cdyn --help")
+    refused(cdyn("run", "essai-04", "--fast"), "--fast", "cdyn --help")
+    refused(cdyn("bench", "nothing"), "no benchmark 'nothing'")
+
+
+@pytest.mark.parametrize(
+    "setting, words",
+    [
+        ("hight=2", ["no option 'hight'", "did you mean height?"]),
+        ("colour=red", ["no option 'colour'", "height, steps, fine, label, speeds"]),
+        ("height", ["--set height", "has no '='", "key=value"]),
+        ("=3", ["no option ''"]),
+        ("height=tall", ["height=tall", "not a number", "height=1.0"]),
+        ("height=nan", ["height=nan", "not a number"]),
+        ("height=inf", ["height=inf", "not a number"]),
+        ("steps=1.5", ["steps=1.5", "not a whole number", "steps=100"]),
+        ("steps=", ["steps=", "not a whole number"]),
+        ("fine=maybe", ["fine=maybe", "not true or false", "fine=False"]),
+        ("speeds=a,b", ["speeds=a,b", "a list like 1,2,3"]),
+    ],
+)
+def test_wrong_settings(cdyn, own, setting, words):
+    refused(cdyn("run", own, "--set", setting), *words)
+
+
+@pytest.mark.parametrize("part", ["FIGURE", "PARAMETERS", "QUICK", "build", "check", "figure"])
+def test_experiment_file_without_a_part(cdyn, own, part):
+    own.write_text(OWN.replace(f"def {part}(", f"def no_{part}(").replace(f"{part} =", f"NO_{part} ="))
+    refused(cdyn("run", own), "falling_ball", f"lacks {part};", "an experiment file defines")
+
+
+def test_experiment_file_without_docstring_or_with_stray_quick(cdyn, own):
+    own.write_text(OWN.split('"""', 2)[2])
+    refused(cdyn("run", own), "lacks a docstring")
+    own.write_text(OWN.replace('QUICK = {"steps"', 'QUICK = {"stepps"'))
+    refused(cdyn("run", own), "QUICK of falling_ball sets stepps", "PARAMETERS")
+
+
+def test_out_is_a_file(cdyn, own):
+    target = own.parent / "taken"
+    target.write_text("precious")
+    for out in (target, target / "below"):
+        refused(cdyn("run", own, "--out", out), "taken", "file", "give a folder")
+    assert target.read_text() == "precious" and sorted(p.name for p in own.parent.iterdir()) == [
+        "falling_ball.py", "taken",
+    ]  # fmt: skip
+
+
+def test_wrong_input_inside_an_experiment(cdyn, own):
+    refused(cdyn("run", own, "--set", "height=-1"), "forbidden region", "gap -1")
+
+
+def test_broken_file_is_told_as_a_bug(cdyn, own):
+    own.write_text(OWN.replace("lowest = outcome.q.min()", "lowest = outcome.z.min()"))
+    refused(cdyn("run", own), "AttributeError", "--debug", code=3)
+    own.write_text(OWN + "\ndef broken(:\n")
+    refused(cdyn("run", own), "SyntaxError", "falling_ball.py", "--debug", code=3)
+
+
+def test_debug_shows_the_traceback(own):
+    own.write_text(OWN.replace("lowest = outcome.q.min()", "lowest = outcome.z.min()"))
+    with pytest.raises(AttributeError):
+        main(["--debug", "run", str(own)])
+    with pytest.raises(cd.InputError):
+        main(["run", "nothing", "--debug"])
+
+
+# ---- the experiments -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", runner.names())
+def test_experiment_keeps_its_contract(name, cdyn):
+    experiment = runner.load(name)
+    module = experiment.module
+    assert experiment.title.endswith(".") and isinstance(module.FIGURE, str) and module.FIGURE
+    assert set(module.QUICK) <= set(module.PARAMETERS)
+    for key, value in module.QUICK.items():
+        assert type(value) is type(module.PARAMETERS[key]) or module.PARAMETERS[key] is None
+    code, out, _ = cdyn("run", name, "--quick", "--out", "here")
+    assert code == 0, out
+    summary = json.loads(Path("here/summary.json").read_text())
+    assert summary["passed"] is True and summary["checks"]
+    assert all(row["passed"] is True for row in summary["checks"])
+    assert summary["experiment"] == name and summary["quick"] is True
+    assert summary["parameters"] == runner.plain(runner.parameters_of(experiment, {}, quick=True))
+    assert Path("here/figure.png").stat().st_size > 10_000
