@@ -13,11 +13,21 @@ from contactdynamics.experiments import runner
 
 OWN = '''"""A ball falls on a floor."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+
 import matplotlib.pyplot as plt
 import numpy as np
 
 import contactdynamics as cd
 from contactdynamics.experiments.runner import Row, Verdict
+
+
+@dataclass
+class Ball:
+    mass: float = 1.0
+
 
 FIGURE = "none"
 PARAMETERS = {"height": 1.0, "steps": 100, "fine": False, "label": "ball", "speeds": [1.0, 2.0]}
@@ -26,7 +36,7 @@ QUICK = {"steps": 10}
 
 def build(parameters):
     floor = cd.Constraint(lambda t, q: q[0])
-    system = cd.System(inertia=[1.0], force=lambda t, q, u: (-10.0,), constraints=[floor])
+    system = cd.System(inertia=[Ball().mass], force=lambda t, q, u: (-10.0,), constraints=[floor])
     return cd.integrate(system, q=(parameters["height"],), u=(0.0,), step=1 / parameters["steps"], until=1.0)
 
 
@@ -51,7 +61,7 @@ def own(tmp_path, monkeypatch):
     path.write_text(OWN)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     work = tmp_path / "work"
-    work.mkdir()
+    work.mkdir(exist_ok=True)
     monkeypatch.chdir(work)
     return path
 

@@ -145,7 +145,7 @@ def main(arguments=None):
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
     try:
-        code = commands.main(args=arguments, prog_name="cdyn", standalone_mode=False)
+        code = commands.main(args=arguments or ["--help"], prog_name="cdyn", standalone_mode=False)
     except click.ClickException as error:
         code = _fail(error.format_message().rstrip(".") + "; `cdyn --help` shows what is possible.", debug)
     except (InputError, OSError) as error:

@@ -225,11 +225,12 @@ def solve_three(w, b, c0, c1):
     e1, e2 = c * b1 + s * b2, -s * b1 + c * b2
     l1, l2 = c * k1 + s * k2, -s * k1 + c * k2
     tiny = 1e-14 * (c0 * c0 * w[1, 1] + c1 * c1 * w[2, 2])
-    p1 = -e1 / w1 if w1 > tiny else (0.0 if e1 == 0.0 else np.inf)
-    p2 = -e2 / w2 if w2 > tiny else (0.0 if e2 == 0.0 else np.inf)
+    p1 = -e1 / w1 if w1 > tiny else 0.0
+    p2 = -e2 / w2 if w2 > tiny else 0.0
+    unbounded = (w1 <= tiny and e1 != 0.0) or (w2 <= tiny and e2 != 0.0)  # no finite impulse makes it stick
     status = STICKING if c0 > 0.0 and c1 > 0.0 else SLIDING  # a flat cone lets the contact slide along one axis
     p_n = -(b_n + l1 * p1 + l2 * p2) / w_nn
-    if not p1 * p1 + p2 * p2 <= p_n * p_n or p_n < 0.0:
+    if unbounded or not p1 * p1 + p2 * p2 <= p_n * p_n or p_n < 0.0:
         status = SLIDING
         p_n, p1, p2 = _slide(w_nn, b_n, l1, l2, max(w1, 0.0), max(w2, 0.0), e1, e2)
     return p_n, c0 * (c * p1 - s * p2), c1 * (s * p1 + c * p2), status

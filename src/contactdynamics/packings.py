@@ -246,13 +246,13 @@ def rain(scene, *, material: str, sizes, count: int, low, high, seed: int, veloc
     radii = np.sort(0.5 * sieve.draw(count, rng, dimension=d))[::-1].copy()  # large ones first: they find room
     place = np.empty((count, d))
     settled = np.zeros(count, dtype=bool)
-    for _ in range(2000):
+    filled = (math.pi if d == 2 else 4 / 3 * math.pi) * (radii**d).sum() / np.prod(high - low)
+    possible = (high - low).min() >= 2 * radii[0] and filled < 0.6  # random places never fill more
+    for _ in range(500 if possible else 0):
         free = np.flatnonzero(~settled)
         if not len(free):
             break
         room = high - low - 2 * radii[free, None]
-        if (room < 0).any():
-            break
         place[free] = low + radii[free, None] + rng.random((len(free), d)) * room
         a, b = cKDTree(place).query_pairs(2 * radii.max(), output_type="ndarray").T  # a < b: the earlier one stays
         near = ((place[a] - place[b]) ** 2).sum(axis=1) < (radii[a] + radii[b]) ** 2

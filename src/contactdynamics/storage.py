@@ -400,6 +400,8 @@ def load_scene(recording: Recording) -> Scene:
 
 def last_block(recording: Recording) -> Block:
     """The bodies of the last frame, with rows as in the simulation that wrote them."""
+    if "checkpoint" not in recording.file:
+        raise InputError(f"{recording.path} holds only some frames of a run; go on from the file of the run itself.")
     rows, _ = recording._rows(len(recording) - 1)
     order = np.searchsorted(recording._static["identity"], rows["identity"])
     static = {name: array[order] for name, array in recording._static.items()}
@@ -409,8 +411,6 @@ def last_block(recording: Recording) -> Block:
 
 def restored_memory(recording: Recording) -> tuple[Pairs, dict]:
     """The contact memory as a pair list, and the other arrays of the checkpoint."""
-    if "checkpoint" not in recording.file:
-        raise InputError(f"{recording.path} holds only some frames of a run; go on from the file of the run itself.")
     c = {name: data[:] for name, data in recording.file["checkpoint"].items()}
     k = len(c["first"])
     split = int((~c["plane"]).sum())

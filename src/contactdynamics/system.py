@@ -16,7 +16,7 @@ from .laws import Law
 from .state import State
 
 # Sixth-order central differences: spacing of the nodes in units of the length on which a function varies.
-_STEP = np.finfo(float).eps ** (1 / 7)
+_STEP = float(np.finfo(float).eps) ** (1 / 7)
 # The odd polynomial through the nodes 1, 2, 3 at the point _BETWEEN: weights of the values there.
 _BETWEEN = 0.382
 _BETWEEN_WEIGHTS = tuple(

@@ -21,6 +21,7 @@ import json
 import math
 import os
 import shutil
+import sys
 import tempfile
 import time
 from difflib import get_close_matches
@@ -85,6 +86,7 @@ def load(name: str) -> Experiment:
             raise InputError(f"There is no experiment file {name}; check the path, or choose a name from `cdyn list`.")
         spec = importlib.util.spec_from_file_location(f"experiment_{path.stem}", path)
         module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # as an import does: dataclasses look their module up
         spec.loader.exec_module(module)
         name = path.stem
     elif name in names():
@@ -171,8 +173,11 @@ def written_safely(directory: Path):
 
 def run(experiment: Experiment, parameters: dict, out: Path, *, quick: bool = False) -> tuple[dict, Verdict]:
     """Build, check, draw; write ``summary.json`` and the figures into ``out``; return the summary and the verdict."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out {out} is a file; give a folder.")
+    existing = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise InputError(f"--out {out}: {existing} is a file; give a folder.")
+    if not os.access(existing, os.W_OK):
+        raise InputError(f"--out {out}: nothing can be written into {existing}; give another folder.")
     begin = time.perf_counter()
     outcome = experiment.module.build(parameters)
     if isinstance(outcome, Simulation):
