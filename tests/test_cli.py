@@ -272,8 +272,8 @@ def test_experiment_keeps_its_contract(name, cdyn):
     assert set(module.QUICK) <= set(module.PARAMETERS)
     for key, value in module.QUICK.items():
         assert type(value) is type(module.PARAMETERS[key]) or module.PARAMETERS[key] is None
-    code, out, _ = cdyn("run", name, "--quick", "--out", "here")
-    assert code == 0, out
+    code, out, err = cdyn("run", name, "--quick", "--out", "here")
+    assert code == 0, out + err
     summary = json.loads(Path("here/summary.json").read_text())
     assert summary["passed"] is True and summary["checks"]
     assert all(row["passed"] is True for row in summary["checks"])

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from test_physics import outside_circle, slide_off
 
 import contactdynamics as cd
 from contactdynamics.schemes import SCHEMES
+from test_physics import outside_circle, slide_off
 
 EPS = np.finfo(float).eps
 
@@ -33,7 +33,10 @@ def arm(law=None, driven=False, friction=False):
     rows = (lambda t, q: [-np.cos(q), np.sin(q)]) if friction else None
     tip = cd.Constraint(lambda t, q: wall(t) - np.sin(q).sum(), contact_map=rows, law=law)
     return cd.System(
-        inertia=inertia, force=force, constraints=[tip], potential=lambda t, q: -20 * math.cos(q[0]) - 10 * math.cos(q[1])
+        inertia=inertia,
+        force=force,
+        constraints=[tip],
+        potential=lambda t, q: -20 * math.cos(q[0]) - 10 * math.cos(q[1]),
     )
 
 
@@ -46,7 +49,9 @@ def check_ledger(motion):
         + ledger.boundary_work.sum(axis=1)
         + ledger.inertia_work
     )
-    size = ledger.kinetic.max() + np.abs(ledger.contact_work).sum(axis=(1, 2)) + np.abs(ledger.boundary_work).sum(axis=1)
+    size = (
+        ledger.kinetic.max() + np.abs(ledger.contact_work).sum(axis=(1, 2)) + np.abs(ledger.boundary_work).sum(axis=1)
+    )
     assert (np.abs(np.diff(ledger.kinetic) - works) <= 20 * EPS * size).all()
     assert (np.abs(ledger.closure) <= 20 * EPS * size).all()
     assert np.abs(ledger.closure + works - np.diff(ledger.kinetic)).max() <= 20 * EPS * size.max()
@@ -153,7 +158,9 @@ def test_energy_never_grows_without_forces(rng, d, friction):
     loss = 0.0
     for _ in range(8):
         system = random_system(rng, n=5, m=4, d=d, friction=friction)
-        motion = cd.integrate(system, q=np.zeros(5), u=2 * rng.normal(size=5), step=0.02, until=2.0, on_failure="ignore")
+        motion = cd.integrate(
+            system, q=np.zeros(5), u=2 * rng.normal(size=5), step=0.02, until=2.0, on_failure="ignore"
+        )
         solved = motion.residuals < 1e-9
         assert solved.mean() > 0.9
         assert np.diff(motion.ledger.kinetic)[solved].max() <= 1e-12 * motion.ledger.kinetic[0]

@@ -313,7 +313,9 @@ def test_particle_in_a_groove(gamma):
     angle = math.radians(60)
     normals = np.array([[-math.sin(angle), math.cos(angle)], [math.sin(angle), math.cos(angle)]])
     walls = [
-        cd.Constraint(lambda t, q, n=n: q @ n, contact_map=lambda t, q, n=n: [n, [-n[1], n[0]]], law=cd.Law(friction=gamma))
+        cd.Constraint(
+            lambda t, q, n=n: q @ n, contact_map=lambda t, q, n=n: [n, [-n[1], n[0]]], law=cd.Law(friction=gamma)
+        )
         for n in normals
     ]
     system = cd.System(inertia=[1.0, 1.0], force=lambda t, q, u: (0, -G), constraints=walls)
@@ -371,11 +373,11 @@ def test_rod_of_painleve(scheme, gamma, jams):
     critical = (1 + 3 * cos**2) / (3 * sin * cos)
     assert (gamma > critical) == jams
     system = rod(gamma)
-    motion = cd.integrate(
-        system, q=(0.0, sin - 1e-9, angle), u=(-3.0, 0.0, 0.0), step=1e-4, until=0.05, scheme=scheme
-    )
-    delassus = np.array(system.constraints[0].contact_map(0.0, motion.q[0])) @ np.diag([1, 1, 3]) @ np.transpose(
-        system.constraints[0].contact_map(0.0, motion.q[0])
+    motion = cd.integrate(system, q=(0.0, sin - 1e-9, angle), u=(-3.0, 0.0, 0.0), step=1e-4, until=0.05, scheme=scheme)
+    delassus = (
+        np.array(system.constraints[0].contact_map(0.0, motion.q[0]))
+        @ np.diag([1, 1, 3])
+        @ np.transpose(system.constraints[0].contact_map(0.0, motion.q[0]))
     )
     assert delassus[0, 0] == pytest.approx(1 + 3 * cos**2, rel=1e-6)
     assert abs(delassus[0, 1]) == pytest.approx(3 * sin * cos, rel=1e-6)

@@ -71,7 +71,7 @@ def imports(path):
             for alias in node.names:
                 yield (base[0] if base else alias.name), node in inside
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "contactdynamics":
-            yield (node.module.split(".") + [node.names[0].name])[1], node in inside
+            yield [*node.module.split("."), node.names[0].name][1], node in inside
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.startswith("contactdynamics."):

@@ -1,12 +1,12 @@
 """Contact laws: every solution of the local problem obeys the law as it is written, and agrees with naive twins."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import contactdynamics as cd
+import naive
 from contactdynamics import laws
 from contactdynamics.state import OPEN, SEPARATING, SLIDING, STICKING
 

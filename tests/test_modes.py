@@ -30,7 +30,9 @@ except IndexError:
 def run(arguments, environment, cache):
     environment = {**os.environ, **environment, "CONTACTDYNAMICS_CACHE": str(cache)}
     environment.pop("PYTEST_XDIST_WORKER", None)
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=TESTS.parent)
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=TESTS.parent
+    )
 
 
 @pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
@@ -38,7 +40,7 @@ def test_marked_part(mode, tmp_path):
     script = tmp_path / "out_of_range.py"
     script.write_text(OUT_OF_RANGE)
     assert run([str(script)], {mode: "1"}, tmp_path).stdout == "caught\n"  # the mode does what it is for
-    files = [str(TESTS / name) for name in ("test_laws.py", "test_solve.py")]
+    files = [str(TESTS / name) for name in ("test_laws.py", "test_solve.py", "test_projection.py")]
     done = run(
         ["-m", "pytest", *files, "-n", "0", "-m", "modes", "-p", "no:cacheprovider", "--hypothesis-profile=short"],
         {mode: "1"},

@@ -208,9 +208,7 @@ def slide_off_exactly(until=2.0, start=0.5):
         return math.cos(y[0]) - (2 + start**2) / 3
 
     leaves.terminal = True
-    path = solve_ivp(
-        lambda t, y: (y[1], math.sin(y[0])), (0, until), (0, start), events=leaves, rtol=1e-12, atol=1e-13
-    )
+    path = solve_ivp(lambda t, y: (y[1], math.sin(y[0])), (0, until), (0, start), events=leaves, rtol=1e-12, atol=1e-13)
     angle, spin = path.y[:, -1]
     rest = until - path.t[-1]
     q = np.array([math.sin(angle), math.cos(angle)])
@@ -353,16 +351,16 @@ def test_particle_on_an_oscillating_table(given, omega):
     g = 10.0
     a = 2 * g / omega**2
     boundary = (lambda t, q: (-a * omega * math.cos(omega * t),)) if given else None
-    system = cd.System(
-        inertia=[1.0], force=lambda t, q, u: (-g,), constraints=[table(a, omega, boundary=boundary)]
-    )
+    system = cd.System(inertia=[1.0], force=lambda t, q, u: (-g,), constraints=[table(a, omega, boundary=boundary)])
     leave, later = math.pi / 6 / omega, 1.5 / omega
     for steps in (500, 2000):
         motion = cd.integrate(system, q=(0.0,), u=(a * omega,), step=later / steps, until=later)
         last = motion.times[np.flatnonzero(motion.impulses[:, 0, 0])[-1]]
         assert abs(last - leave) < 1.5 * math.sqrt(motion.step / (2 * omega * math.cos(math.pi / 6)))
         riding = motion.times < 0.9 * leave
-        assert np.allclose(motion.u[riding, 0], a * omega * np.cos(omega * motion.times[riding]), atol=3 * g * motion.step)
+        assert np.allclose(
+            motion.u[riding, 0], a * omega * np.cos(omega * motion.times[riding]), atol=3 * g * motion.step
+        )
         rest = later - leave
         exact = a / 2 + rest * a * omega * math.cos(math.pi / 6) - g * rest**2 / 2
         assert motion.q[-1, 0] == pytest.approx(exact, abs=4 * a / steps)
@@ -420,7 +418,10 @@ def test_gradient_by_differences_follows_the_kinematics():
         inertia=[1.0],
         constraints=[cd.Constraint(lambda t, q: q[1] - 0.5)],
         kinematics=lambda q, u, h: np.array(
-            [q[0] * math.cos(h * u[0]) - q[1] * math.sin(h * u[0]), q[0] * math.sin(h * u[0]) + q[1] * math.cos(h * u[0])]
+            [
+                q[0] * math.cos(h * u[0]) - q[1] * math.sin(h * u[0]),
+                q[0] * math.sin(h * u[0]) + q[1] * math.cos(h * u[0]),
+            ]
         ),
     )
     angle = 1.2

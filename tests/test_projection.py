@@ -1,13 +1,15 @@
 """The projection on the tangent cone in the kinetic metric: prox(V(q), u') of 1986, eqs. 8.1 and 10.5."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import contactdynamics as cd
+import naive
 from contactdynamics.solvers import project
+
+pytestmark = pytest.mark.modes
 
 numbers = st.floats(-2, 2, allow_subnormal=False).map(lambda x: round(x, 4))
 

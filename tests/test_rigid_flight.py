@@ -207,8 +207,8 @@ def test_a_top_about_a_principal_axis_turns_at_constant_rate():
         sim = run(scene, 0.01, 3.0)
         assert np.abs(sim.spins[0] - 2.0 * axes[:, k]).max() < 1e-11
         angle = 6.0  # rad
-        expected = np.eye(3) + np.sin(angle) * cross(axes[:, k]) + (1 - np.cos(angle)) * cross(axes[:, k]) @ cross(
-            axes[:, k]
+        expected = (
+            np.eye(3) + np.sin(angle) * cross(axes[:, k]) + (1 - np.cos(angle)) * cross(axes[:, k]) @ cross(axes[:, k])
         )
         assert np.abs(matrix(sim.rotations[0]) - expected).max() < 1e-10
 

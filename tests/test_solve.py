@@ -1,10 +1,10 @@
 """`solve`: nonlinear Gauss-Seidel on random multi-contact problems, its residual and its report."""
 
-import naive
 import numpy as np
 import pytest
 
 import contactdynamics as cd
+import naive
 from contactdynamics.solvers import CHECK_EVERY, measure, sweep
 from contactdynamics.state import SEPARATING
 

@@ -24,7 +24,9 @@ def build(path=None, every=0.01, penetration="moreau", **options):
         scene.add(cd.Plane(normal), material="m", position=-0.25 * np.array(normal), fixed=True)
     rng = np.random.default_rng(3)
     grid = np.stack(np.meshgrid(*[np.arange(-1, 2)] * 2, np.arange(2)), -1).reshape(-1, 3) * 0.14 + (0, 0, 0.1)
-    scene.add_many(rng.uniform(0.03, 0.06, len(grid)), material="m", position=grid + rng.uniform(-5e-3, 5e-3, grid.shape))
+    scene.add_many(
+        rng.uniform(0.03, 0.06, len(grid)), material="m", position=grid + rng.uniform(-5e-3, 5e-3, grid.shape)
+    )
     scene.add(cd.Cluster([0.05, 0.04], [(0, 0, 0), (0.06, 0, 0)]), material="m", position=(0, 0, 0.5), spin=(1, 2, 3))
     recorders = [] if path is None else [cd.HDF5(path, every=every)]
     return cd.Simulation(scene, time_step=1e-3, recorders=recorders, penetration=penetration, **options)

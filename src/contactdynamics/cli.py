@@ -50,9 +50,9 @@ def run_experiment(name, quick, settings, from_data, out):
     experiment = runner.load(name)
     parameters = runner.parameters_of(experiment, pairs, quick)
     out = out or Path("results") / experiment.name
-    with Console(stderr=True).status(f"{experiment.name}: {experiment.title}"):
+    with Console(stderr=True).status(f"{experiment.name}: {experiment.title}") as status:
         _use_headless_figures()
-        summary, verdict = runner.run(experiment, parameters, out, quick=quick)
+        summary, verdict = runner.run(experiment, parameters, out, quick=quick, before_scene=status.stop)
     _print_table(experiment, verdict)
     click.echo(f"{summary['seconds']:.1f} s; written to {out}/")
     return 0 if verdict.passed else 1

@@ -12,8 +12,8 @@ anticipation and repair:
 
 Two classes of contacts. *Simple*: both bodies are homogeneous balls (or planes that do not turn) and the law is
 Coulomb's, isotropic. The block of W is then diagonal, W_n = 1/m_a + 1/m_b and W_t = (1 + k) W_n with k = m r^2 / I, no
-tangent vectors are needed, and the impulse is kept as a vector in space. *General*: everything else, with a frame, lever
-arms and the full block of W.
+tangent vectors are needed, and the impulse is kept as a vector in space. *General*: everything else, with a frame,
+lever arms and the full block of W.
 
 A body is a row of 8 numbers, one line of cache: v (3), s = c w (3), 1/m, c, where w is the spin in space and c the
 radius of a ball (1 for other bodies). Bodies that do not move freely have 1/m = 0: no loop needs to know them.
@@ -76,7 +76,7 @@ def target_velocity(gap, before, rho, h, anticipate, repair):
     """The target r of the normal velocity."""
     if repair:
         return -gap / h
-    if not anticipate or (rho > 0.0 and before < 0.0):
+    if (gap <= 0.0 and not anticipate) or (rho > 0.0 and before < 0.0):  # held by glue, a gap may be open
         return -rho * before
     return -max(gap, 0.0) / h
 

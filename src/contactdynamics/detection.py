@@ -1,7 +1,7 @@
 """Which bodies touch: neighbour lists that follow the motion, and the active pairs of a step.
 
-*Neighbours.* Each ball i owns a list of the balls j > i that are nearer than the sum of their two margins. A ball has its
-own reference place; while it has not moved farther than its margin the lists are complete for it. A ball that has is
+*Neighbours.* Each ball i owns a list of the balls j > i that are nearer than the sum of their two margins. A ball has
+its own reference place; while it has not moved farther than its margin the lists are complete for it. A ball that has is
 looked up again alone: cells, its own list, and its entry in the lists of others. Fast balls have larger margins. So a
 few falling grains cost nothing to a heap at rest; when many balls need it, all lists are built anew.
 
@@ -371,8 +371,8 @@ def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, position):
 def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, ny, nz, px, py, pz, position, h, size):
     """Whether a pair with this gap is active; ``held``: it stands in the memory with this ``status``.
 
-    ``anticipate``: also pairs whose gap would close within the step at the velocities ``one`` or ``two``, and those that
-    pushed in the last step, whose gap may be open by a rounding. ``keep``: everything in the memory stays. ``sticky``:
+    ``anticipate``: also pairs whose gap would close within the step at the velocities ``one`` or ``two``, and those
+    that pushed in the last step, whose gap may be open by a rounding. ``keep``: everything in the memory stays. ``sticky``:
     cohesion or tension holds the pair once it has touched.
     """
     if gap <= 0.0:

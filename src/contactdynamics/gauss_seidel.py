@@ -660,7 +660,7 @@ def overlaps(rows, simple, m, general, g, pairs, radius, h, depth):
 
 @kernel
 def recover(position, rows, simple, m, general, g, pairs, radius, depth, keep, most, gravity, mass):
-    """Move bodies apart until no contact overlaps by more than ``keep`` of the smaller radius, each by ``most`` at most.
+    """Move bodies apart until no contact overlaps by more than ``keep`` of the smaller radius, each by at most ``most``.
 
     Gauss-Seidel on displacements, without friction, in the metric of masses; velocities stay as they are. ``depth`` of
     `overlaps`. Returns the work done against gravity.

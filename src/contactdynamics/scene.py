@@ -197,7 +197,8 @@ class Scene:
         k = len(place)
         identity = np.array([1.0, 0, 0, 0])
         return Bodies(
-            self.count + np.arange(k), place, orientation, np.tile(identity if principal is None else principal, (k, 1)),
+            self.count + np.arange(k), place, orientation,
+            np.tile(identity if principal is None else principal, (k, 1)),
             velocity, spin, np.broadcast_to(np.asarray(mass, dtype=float), (k,)).copy(),
             np.broadcast_to(inertia, (k, 3)).copy(), np.full(k, kind, dtype=np.int8), np.full(k, simple), size,
         )  # fmt: skip
@@ -216,7 +217,7 @@ class Scene:
     # ---- loads -----------------------------------------------------------------------------------------------------
 
     def force(self, body: int, force=None, torque=None) -> None:
-        """Apply a force (d,) and a torque (number in 2D, (3,) in space) to a body: vectors, profiles or functions of t."""
+        """Apply a force (d,) and a torque (number in 2D, (3,) in space): vectors, profiles or functions of time."""
         self._known(body)
         d = self.dimension
         pair = (

@@ -6,6 +6,7 @@ a cylinder of unit thickness: densities of 2D scenes are masses per unit area.
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -152,7 +153,7 @@ def _free_arcs(radii, centres):
                 continue
             d = e[:2] - c[:2]
             distance = math.hypot(*d)
-            if distance >= r + s or distance + s <= r and not (distance == 0 and r == s):
+            if distance >= r + s or (distance + s <= r and not (distance == 0 and r == s)):
                 continue
             if distance + r <= s:
                 # Inside the other disk; of two equal disks the first one counts.
@@ -186,7 +187,7 @@ def _area_integrals(radii, centres):
     for i, begin, end in _free_arcs(radii, centres):
         parts = max(1, math.ceil((end - begin) / (math.pi / 2)))
         edges = np.linspace(begin, end, parts + 1)
-        for low, high in zip(edges[:-1], edges[1:], strict=True):
+        for low, high in pairwise(edges):
             angle = 0.5 * (low + high) + 0.5 * (high - low) * _NODES
             weight = 0.5 * (high - low) * _WEIGHTS * radii[i]
             x, y = centres[i, 0] + radii[i] * np.cos(angle), centres[i, 1] + radii[i] * np.sin(angle)
@@ -217,7 +218,7 @@ def _union_of_spheres(radii, centres):
             breaks += _extremes_of_intersection(radii[i], centres[i], radii[j], centres[j])
     breaks = np.unique(breaks)
     volume, first, second = 0.0, np.zeros(3), np.zeros((3, 3))
-    for low, high in zip(breaks[:-1], breaks[1:], strict=True):
+    for low, high in pairwise(breaks):
         # z = middle + half sin(phi): smooth at both ends, where sections open and close like square roots.
         phi, weights = 0.5 * math.pi * _NODES, 0.5 * math.pi * _WEIGHTS
         heights = 0.5 * (low + high) + 0.5 * (high - low) * np.sin(phi)

@@ -676,7 +676,8 @@ class Simulation:
         if speed.size and self.time_step * speed.max() > 2 * self._small:
             warnings.warn(
                 f"A body moves {self.time_step * speed.max():.3g} in one step, more than the smallest diameter "
-                f"{2 * self._small:.3g}, and may cross another one; a time_step of {self._small / speed.max():.2g} would do.",
+                f"{2 * self._small:.3g}, and may cross another one; a time_step of {self._small / speed.max():.2g} "
+                "would do.",
                 stacklevel=3,
             )
 

@@ -12,8 +12,9 @@
     /log/*           one row per step: time, contacts, iterations, residual, penetration, energies, stage times
     /checkpoint/*    what else is needed to go on from the last frame with the same bits
 
-Lengths of vectors are always 3; orientation is a unit quaternion (w, x, y, z) from the principal axes to space; impulses
-are in N s along (normal, tangent, normal x tangent); scaled_spin is the spin in space times the radius for simple balls.
+Vectors have always 3 components; orientation is a unit quaternion (w, x, y, z) from the principal axes to space;
+impulses are in N s along (normal, tangent, normal x tangent); scaled_spin is the spin in space, times the radius for
+simple balls.
 The file is replaced as a whole by an atomic rename: whenever the process dies, what is there opens. No pickle, no code.
 """
 
@@ -67,7 +68,7 @@ def frame_arrays(simulation) -> dict:
         "contacts": {
             "bodies": c.bodies, "point": wide(c.point, 3), "normal": wide(c.normal, 3),
             "tangent": wide(c.frame[:, 1], 3) if k else np.zeros((0, 3)), "gap": c.gap,
-            "impulse": wide(c.impulse, 3), "moment": moment if d == 3 else moment, "status": c.status,
+            "impulse": wide(c.impulse, 3), "moment": moment, "status": c.status,
         },
     }  # fmt: skip
 
@@ -447,8 +448,8 @@ def describe(recording: Recording) -> list[str]:
             f"solver   {log['iterations'].mean():.1f} sweeps per step (at most {int(log['iterations'].max())}), "
             f"largest residual {log['residual'].max():.1e}, {missed} steps above the tolerance",
             f"overlap  at most {log['relative_penetration'].max():.2%} of a radius",
-            f"energy   kinetic {log['kinetic'][-1]:.6g}, contacts' work normal {log['normal_work'][-1]:.6g}, tangential "
-            f"{log['tangential_work'][-1]:.6g}; ledger closed to {log['closure'][-1]:.1e}",
+            f"energy   kinetic {log['kinetic'][-1]:.6g}, contacts' work normal {log['normal_work'][-1]:.6g}, "
+            f"tangential {log['tangential_work'][-1]:.6g}; ledger closed to {log['closure'][-1]:.1e}",
             "time     " + ", ".join(f"{s} {log[s].mean() * steps:.2f} s" for s in LOG[-5:])
             + f"; {sum(log[s].mean() for s in LOG[-5:]) * 1e3:.3f} ms per step",
         ]  # fmt: skip

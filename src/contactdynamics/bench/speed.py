@@ -276,7 +276,7 @@ def tolerance(echo) -> dict:
         }  # fmt: skip
         r = results[f"{value:g}"]
         echo(
-            f"tolerance {value:g}: {r['milliseconds']:.3f} ms per step, {r['sweeps']:.2f} sweeps, overlap {overlap:.2%}, "
-            f"largest drift {r['largest_drift_radii_per_second']:.1e} radii per second"
+            f"tolerance {value:g}: {r['milliseconds']:.3f} ms per step, {r['sweeps']:.2f} sweeps, overlap "
+            f"{overlap:.2%}, largest drift {r['largest_drift_radii_per_second']:.1e} radii per second"
         )
     return results

@@ -49,6 +49,12 @@ class Pile:
         during = np.flatnonzero(self.recording.times <= self.pouring + 1e-9)
         return self.recording[int(during[-1])]
 
+    @property
+    def state(self) -> str:
+        """What the last frame shows."""
+        ended = self.relaxed.time > self.pouring
+        return "relaxed pile" if ended else f"pile being poured, t = {self.relaxed.time:.4g} s"
+
     def dates(self, frame) -> np.ndarray:
         """(N,) when each grain was created, s; nan for the ground."""
         return np.where(frame.kinds == FREE, (frame.identities - self.first) / self.parameters["rate"], np.nan)
@@ -63,8 +69,10 @@ class Pile:
         return [(early, late), (middle - half, middle + half)]
 
     def epoch_times(self) -> np.ndarray:
-        """Four epochs, from the end of the first layer to the end of pouring."""
-        return np.linspace(self.layers[0][1], self.pouring, 4)
+        """Times of four frames: the first ones not before four epochs from the end of the layer to that of pouring."""
+        times = self.recording.times
+        epochs = np.linspace(self.layers[0][1], self.poured.time, 4)
+        return times[np.minimum(np.searchsorted(times, epochs - 1e-9), len(times) - 1)]
 
     def pressure_times(self) -> np.ndarray:
         """Epochs of the second half of the pouring, and the relaxed pile."""
@@ -127,22 +135,19 @@ class Pile:
 
         By the lemma of reciprocal cuts the force across the second is then parallel to the first: vertical.
         """
-        length, cuts = max(0.3 * self.height, 2 * self.mean_diameter), []
-        for share in (0.25, 0.4, 0.55, 0.7):
+        cuts = []
+        for share in (0.2, 0.35, 0.5, 0.65):
             r = share * self.slope.foot
             room = self.top(r) - self.slope.level
-            for depth in (0.35, 0.7):
-                point = np.array([r, self.slope.level + room * (1 - depth)])
-                if room < length:
-                    point[1] = self.slope.level + 0.5 * room
+            length = min(0.35 * self.height, 0.8 * room)
+            depths = (0.7, 0.3) if room > 1.8 * length else (0.5,)
+            for depth in depths:
+                point = np.array([r, self.slope.level + room * depth])
                 one = _through(point, np.array([0.0, 1.0]), length)
                 first = analysis.strip(self.relaxed, one)
-                if not first.contacts or (cuts and np.array_equal(point, cuts[-1].point)):
-                    continue
-                two = _through(point, first.density / math.hypot(*first.density), length)
-                second = analysis.strip(self.relaxed, two)
-                if second.contacts:
-                    cuts.append(Cuts(point, (one, two), (first, second)))
+                if first.density.any():
+                    two = _through(point, first.density / math.hypot(*first.density), length)
+                    cuts.append(Cuts(point, (one, two), (first, analysis.strip(self.relaxed, two))))
         return cuts
 
     @property

@@ -65,23 +65,23 @@ def speeds(pile):
     return figure
 
 
-def slab(pile, frame):
-    """Rows of the balls with centres in the vertical slice 2 cm thick (less in a small pile), those behind first."""
-    half = 0.5 * min(2.0, 0.6 * pile.height)
+def slab(pile, frame, thickest):
+    """Rows of the balls with centres in a vertical slice (thinner in a small pile), those behind first."""
+    half = 0.5 * min(thickest, 0.6 * pile.height)
     y = frame.ball_centres[:, 1]
     rows = np.flatnonzero(np.abs(y) <= half)
     return rows[np.argsort(-y[rows])], 2 * half
 
 
-def draw_slice(ax, pile, frame, faces, *, edge="0.55", reach=None):
+def draw_slice(ax, pile, frame, faces, *, edge="0.55", thickest=2.0):
     """The slice of a frame; ``faces``: colours of the balls (S,), those not white on top. Returns its thickness."""
-    rows, thick = slab(pile, frame)
+    rows, thick = slab(pile, frame, thickest)
     rows = rows[np.argsort(faces[rows] != "w", kind="stable")]
     ground = frame.kinds[frame.ball_bodies[rows]] != FREE
     colours = np.where(ground, GROUND, faces[rows])
     edges = np.where(faces[rows] != "w", "k", edge)
     circles(ax, frame.ball_centres[rows][:, [0, 2]], frame.ball_radii[rows], colours, edge=edges)
-    reach = 1.15 * pile.slope.foot if reach is None else reach
+    reach = 1.15 * pile.slope.foot
     ax.set(xlim=(-reach, reach), ylim=(-0.3, pile.height + 0.8), ylabel="z, cm")
     ax.set_aspect("equal")
     return thick
@@ -137,7 +137,7 @@ def cuts(pile):
         label="cone parallel to that force, and the force across it: vertical by the lemma",
     )
     ax.legend(frameon=False, loc="upper right")
-    ax.set_title(f"reciprocal cuts, relaxed pile; error {pile.reciprocity_error:.3f} (root mean square)")
+    ax.set_title(f"reciprocal cuts, {pile.state}; error {pile.reciprocity_error:.3f} (root mean square)")
     return figure
 
 
@@ -186,7 +186,7 @@ def pressure(pile):
     ax.plot(shape.radii, weight * shape.heights, color="0.6", ls="--", lw=1, label="volume mass × g × height above")
     ax.errorbar(epochs.final.radii, epochs.mean, epochs.deviation, color="#1f5fa8", marker="s", ms=4, lw=1, capsize=2,
                 label=f"mean and deviation of {len(epochs.times)} epochs, scaled to this size")  # fmt: skip
-    epochs.final.plot(ax, label=f"relaxed pile, t = {pile.relaxed.time:.4g} s")
+    epochs.final.plot(ax, label=pile.state)
     ax.axhline(pile.hydrostatic, color="#b2182b", lw=1, label=f"hydrostatic at the centre: {pile.hydrostatic:.0f} dPa")
     if int((pile.relaxed.kinds == FREE).sum()) >= 10_000:
         ax.axhline(3320, color="#b2182b", lw=1, ls=":", label="the papers' hydrostatic pressure: 3320 dPa")
@@ -206,20 +206,21 @@ def stress(pile):
     r = np.linspace(0, 1.2 * pile.slope.foot, 200)
     ax.fill_between(r, pile.top(r), 2 * pile.height, color="w", lw=0, zorder=2.5)
     draw_profile(ax, pile)
-    ax.set_title("stress in the relaxed pile: pressure, and principal directions in the meridian plane")
+    ax.set_title(f"{pile.state}: mean pressure, and principal directions in the meridian plane")
     return figure
 
 
 def chains(pile):
     """Force chains in a slice of the relaxed pile, as thick as the force."""
     frame = pile.relaxed
-    figure, ax = plt.subplots(figsize=(12, 4.8), layout="constrained")
-    thick = draw_slice(ax, pile, frame, np.full(len(frame.ball_radii), "w"), edge="0.8")
+    figure, ax = plt.subplots(figsize=(12, 4.4), layout="constrained")
+    thick = draw_slice(ax, pile, frame, np.full(len(frame.ball_radii), "w"), edge="0.8", thickest=1.0)
     reach = 2 * pile.slope.foot
     region = analysis.Box((-reach, -thick / 2, -1.0), (reach, thick / 2, 2 * pile.height))
     drawn = analysis.force_chains(frame, region)
-    drawn.plot(ax, widest=5.0, scale=float(np.quantile(drawn.forces, 0.99)))
-    ax.set(title=f"contact forces in a slice {thick:.2g} cm thick, relaxed pile", xlabel="x, cm",
+    widest = 0.15 * pile.mean_diameter * 12 * 72 / (2.1 * pile.slope.foot)  # of a grain's diameter on the page
+    drawn.plot(ax, widest=widest, scale=float(np.quantile(drawn.forces, 0.99)))
+    ax.set(title=f"contact forces in a slice {thick:.2g} cm thick, {pile.state}", xlabel="x, cm",
            xlim=(-1.05 * pile.slope.foot, 1.05 * pile.slope.foot))  # fmt: skip
     return figure
 

@@ -171,8 +171,13 @@ def written_safely(directory: Path):
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def run(experiment: Experiment, parameters: dict, out: Path, *, quick: bool = False) -> tuple[dict, Verdict]:
-    """Build, check, draw; write ``summary.json`` and the figures into ``out``; return the summary and the verdict."""
+def run(
+    experiment: Experiment, parameters: dict, out: Path, *, quick: bool = False, before_scene=None
+) -> tuple[dict, Verdict]:
+    """Build, check, draw; write ``summary.json`` and the figures into ``out``; return the summary and the verdict.
+
+    ``before_scene`` is called before a scene is run, which has a progress bar of its own.
+    """
     existing = next(path for path in (out, *out.absolute().parents) if path.exists())
     if not existing.is_dir():
         raise InputError(f"--out {out}: {existing} is a file; give a folder.")
@@ -181,6 +186,8 @@ def run(experiment: Experiment, parameters: dict, out: Path, *, quick: bool = Fa
     begin = time.perf_counter()
     outcome = experiment.module.build(parameters)
     if isinstance(outcome, Simulation):
+        if before_scene is not None:
+            before_scene()
         _simulate(experiment, outcome, parameters, out, quick)
     verdict = experiment.module.check(outcome, parameters)
     seconds = time.perf_counter() - begin
