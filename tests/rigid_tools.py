@@ -63,9 +63,9 @@ def sled(d, radius=0.1, half=0.3):
 
 
 def start(scene, step, **options):
-    """A simulation solved as tightly as rounding allows; failures raise."""
+    """A simulation solved nearly as tightly as rounding allows; failures raise."""
     sim = cd.Simulation(
-        scene, time_step=step, **{"tolerance": 1e-13, "max_iterations": 20_000, "on_failure": "raise", **options}
+        scene, time_step=step, **{"tolerance": 1e-11, "max_iterations": 20_000, "on_failure": "raise", **options}
     )
     sim.first_kinetic = sim.energy.kinetic
     return sim

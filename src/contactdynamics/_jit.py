@@ -60,6 +60,11 @@ def _prepare_cache() -> str | None:
 CACHE = _prepare_cache()
 
 
+def compiled(module: str) -> bool:
+    """Whether machine code of the kernels in ``module`` (such as "gauss_seidel") is in the cache."""
+    return CACHE is not None and any(Path(CACHE).rglob(f"{module}.*.nbi"))
+
+
 def kernel(function=None, /, *, inline=False, contract=False):
     """Compile ``function`` with the package's options; arrays in, arrays out, no objects.
 

@@ -50,12 +50,21 @@ def run_experiment(name, quick, settings, from_data, out):
     experiment = runner.load(name)
     parameters = runner.parameters_of(experiment, pairs, quick)
     out = out or Path("results") / experiment.name
+    _tell_compilation()
     with Console(stderr=True).status(f"{experiment.name}: {experiment.title}") as status:
         _use_headless_figures()
         summary, verdict = runner.run(experiment, parameters, out, quick=quick, before_scene=status.stop)
     _print_table(experiment, verdict)
     click.echo(f"{summary['seconds']:.1f} s; written to {out}/")
     return 0 if verdict.passed else 1
+
+
+def _tell_compilation():
+    """The first run of a version compiles its kernels: half a minute that should not look like a stop."""
+    from . import _jit
+
+    if not _jit.compiled("gauss_seidel") and not _jit.compiled("laws"):
+        click.echo("compiling kernels, once", err=True)
 
 
 def _use_headless_figures():

@@ -1,9 +1,9 @@
 """Which bodies touch: neighbour lists that follow the motion, and the active pairs of a step.
 
 *Neighbours.* Each ball i owns a list of the balls j > i that are nearer than the sum of their two margins. A ball has
-its own reference place; while it has not moved farther than its margin the lists are complete for it. A ball that has is
-looked up again alone: cells, its own list, and its entry in the lists of others. Fast balls have larger margins. So a
-few falling grains cost nothing to a heap at rest; when many balls need it, all lists are built anew.
+its own reference place; while it has not moved farther than its margin, the lists are complete for it. A ball that has
+is looked up again alone: cells, its own list, and its entry in the lists of others. Fast balls have larger margins. So
+a few falling grains cost nothing to a heap at rest; when many balls need it, all lists are built anew.
 
 *Active pairs* are found in lexicographic order, balls first and planes after them, and take over the memory of the last
 step by a merge of the two sorted lists. The order of the contacts, and so every bit of the result, does not depend on
@@ -372,8 +372,8 @@ def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, 
     """Whether a pair with this gap is active; ``held``: it stands in the memory with this ``status``.
 
     ``anticipate``: also pairs whose gap would close within the step at the velocities ``one`` or ``two``, and those
-    that pushed in the last step, whose gap may be open by a rounding. ``keep``: everything in the memory stays. ``sticky``:
-    cohesion or tension holds the pair once it has touched.
+    that pushed in the last step, whose gap may be open by a rounding. ``keep``: everything in the memory stays.
+    ``sticky``: cohesion or tension holds the pair once it has touched.
     """
     if gap <= 0.0:
         return True

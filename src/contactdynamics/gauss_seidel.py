@@ -387,16 +387,18 @@ def keep_iterate(rows, simple, order, bodies, work):
 
 
 @kernel
-def accelerated_sweeps(rows, inverse, simple, general, g, kappa, order, bodies, work, count, t, last):
+def accelerated_sweeps(rows, inverse, simple, general, g, kappa, order, bodies, work, count, t, last, plain):
     """``count`` sweeps over the contacts ``order`` with Nesterov's extrapolation before each; ends on a sweep.
 
     ``t`` is the momentum (1 at a start) and ``last`` the change of the sweep before; both are returned. Restarted when
-    the change made by a sweep grows. Where there are general contacts, which are not extrapolated, sweeps are plain.
+    the change made by a sweep grows. Where there are general contacts, which are not extrapolated, or where ``plain``,
+    there is no extrapolation.
     """
     for _ in range(count):
-        if g > 0:
+        if g > 0 or plain:
             sweep_simple(rows, simple, order, kappa)
-            sweep_general(rows, inverse, general, g)
+            if g > 0:
+                sweep_general(rows, inverse, general, g)
             continue
         new = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         extrapolate(rows, simple, order, bodies, work.impulse, work.rows, (t - 1.0) / new)
@@ -443,9 +445,9 @@ def accelerated(
     sweeps that the last step needed: no need to look much earlier. Returns as `nlgs`.
     """
     residual, worst, complementarity = 0.0, -1, 0.0
-    done, count, all_bodies = 0, 1, work.mark.size
+    done, since, count, all_bodies = 0, 0, 1, work.mark.size
     contacts, bodies, fresh = m, all_bodies, True
-    t, last = 1.0, np.inf
+    t, last, plain, best = 1.0, np.inf, False, np.inf
     _take_all(work, m)
     while done < max_iterations:
         order, moving = work.order[:contacts], work.bodies[:bodies]
@@ -453,7 +455,9 @@ def accelerated(
             keep_iterate(rows, simple, order, moving, work)
             t, last = 1.0, np.inf
         count = min(count, max_iterations - done)
-        t, last = accelerated_sweeps(rows, inverse, simple, general, g, kappa, order, moving, work, count, t, last)
+        t, last = accelerated_sweeps(
+            rows, inverse, simple, general, g, kappa, order, moving, work, count, t, last, plain
+        )
         done += count
         before = residual
         residual, worst, complementarity = measure(
@@ -467,8 +471,14 @@ def accelerated(
             pace = np.log(before / residual) / count if before > residual else 0.0
             need = np.log(residual / tolerance) / pace if pace > 0.0 else done
             count = int(max(2.0, min(0.8 * need, 0.5 * done, 64.0)))
+        # Friction can make the extrapolation cycle: where 60 sweeps have not halved the residual, go on without it.
+        if residual < 0.5 * best:
+            best, since = residual, done
+        elif done - since >= 60:
+            plain, contacts, bodies = True, m, all_bodies
+            _take_all(work, m)
         fresh = contacts < m
-        if m > 0 and g == 0:
+        if m > 0 and g == 0 and not plain:
             # A contact below this may stay as it is: all of them together are then below half the tolerance.
             total = 0.0
             for k in range(m):
@@ -660,7 +670,8 @@ def overlaps(rows, simple, m, general, g, pairs, radius, h, depth):
 
 @kernel
 def recover(position, rows, simple, m, general, g, pairs, radius, depth, keep, most, gravity, mass):
-    """Move bodies apart until no contact overlaps by more than ``keep`` of the smaller radius, each by at most ``most``.
+    """Move bodies apart until no contact overlaps by more than ``keep`` of the smaller radius, each by ``most`` at
+    most.
 
     Gauss-Seidel on displacements, without friction, in the metric of masses; velocities stay as they are. ``depth`` of
     `overlaps`. Returns the work done against gravity.

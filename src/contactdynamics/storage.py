@@ -49,7 +49,7 @@ INDEX = ("time", "step", "body_start", "bodies", "contact_start", "contacts")
 def frame_arrays(simulation) -> dict:
     """The arrays of the present frame, as they are written."""
     b, c = simulation.bodies, simulation.contacts
-    d, k = simulation.model.dimension, len(c.gap)
+    k = len(c.gap)
 
     def wide(array, columns):
         out = np.zeros((len(array), columns))
