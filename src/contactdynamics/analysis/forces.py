@@ -92,7 +92,7 @@ class NormalForces(NamedTuple):
         tail = np.array([1.0, top])
         ax.semilogy(tail, share * self.decay * np.exp(-self.decay * (tail - 1)), "r-", lw=1,
                     label=f"exp(−{self.decay:.2f} f)")  # fmt: skip
-        ax.set(xlabel="normal force over its mean", ylabel="density")
+        ax.set(xlabel="normal force over its mean", ylabel="density", ylim=(0.3 * density[some].min(), None))
         ax.legend(frameon=False)
         return ax
 
