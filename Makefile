@@ -1,7 +1,7 @@
 # Two commands for everyone: `make demo` and `make test`. Each does all its set-up.
 PYTHON ?= python3
 BIN := .venv/bin
-DEMO := essai-10
+DEMO := pile
 
 .PHONY: setup demo test test-slow lint format bench clean
 
@@ -34,6 +34,8 @@ format: setup
 
 bench: setup
 	$(BIN)/cdyn bench system
+	$(BIN)/cdyn bench sweep
+	$(BIN)/cdyn bench step
 
 clean:
 	rm -rf .venv build results src/*.egg-info
