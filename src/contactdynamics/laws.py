@@ -24,13 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._jit import kernel
-from .errors import InputError
+from .errors import InputError, is_number
 from .state import OPEN, SEPARATING, SLIDING, STICKING
-
-
-def _is_number(value) -> bool:
-    """Whether ``value`` is one finite real number."""
-    return isinstance(value, int | float | np.integer | np.floating) and bool(np.isfinite(value))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +81,7 @@ class Law:
         numbers += [] if callable(self.friction) else [self.friction]
         numbers += [] if self.static_friction is None else [self.static_friction]
         for value in numbers:
-            if not (_is_number(value) and value >= 0):
+            if not (is_number(value) and value >= 0):
                 raise InputError(f"Law got the friction coefficient {value!r}; give a finite number >= 0.")
         if self.static_friction is not None and not callable(self.friction):
             if pairs:
@@ -98,13 +93,13 @@ class Law:
                 )
         for name in ("rolling", "spinning", "cohesion", "tension"):
             value = getattr(self, name)
-            if not (_is_number(value) and value >= 0):
+            if not (is_number(value) and value >= 0):
                 raise InputError(f"Law got {name}={value!r}; give a finite number >= 0.")
         if self.cohesion and self.tension:
             raise InputError("Law got cohesion and tension; give one of them.")
-        if not (_is_number(self.restitution) and 0 <= self.restitution <= 1):
+        if not (is_number(self.restitution) and 0 <= self.restitution <= 1):
             raise InputError(f"Law got restitution={self.restitution!r}; give a number from 0 to 1.")
-        if not (_is_number(self.tangential_restitution) and -1 <= self.tangential_restitution <= 1):
+        if not (is_number(self.tangential_restitution) and -1 <= self.tangential_restitution <= 1):
             raise InputError(
                 f"Law got tangential_restitution={self.tangential_restitution!r}; give a number in [-1, 1]."
             )

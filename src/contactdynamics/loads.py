@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, as_numbers
 
 
 class Profile(NamedTuple):
@@ -32,7 +32,7 @@ class Profile(NamedTuple):
 
 
 def _vector(name, value):
-    array = np.atleast_1d(np.asarray(value, dtype=float))
+    array = np.atleast_1d(as_numbers(name, value))
     if array.ndim != 1 or not np.isfinite(array).all():
         raise InputError(f"{name} is {value!r}; give a number or a vector of finite numbers.")
     return array
@@ -65,8 +65,10 @@ def ramp(start, end, begin: float, finish: float) -> Profile:
 
 def table(times, values) -> Profile:
     """Linear interpolation between ``values`` (k,) or (k, d) at increasing ``times`` (k,), constant outside."""
-    times, values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+    times, values = as_numbers("times of a table", times), as_numbers("values of a table", values)
     values = values[:, None] if values.ndim == 1 else values
+    if not (np.isfinite(times).all() and np.isfinite(values).all()):
+        raise InputError("table got a time or a value that is not finite; give finite numbers.")
     if times.ndim != 1 or len(times) != len(values) or len(times) < 2 or not (np.diff(times) > 0).all():
         raise InputError("table needs at least two increasing times and as many values.")
     return Profile("table", (times, values))
@@ -74,8 +76,8 @@ def table(times, values) -> Profile:
 
 def as_function(value, size: int, name: str) -> Callable[[float], np.ndarray]:
     """A function of time from a vector, a `Profile` or any function; checked at t = 0 to give ``size`` numbers."""
-    function = value if callable(value) else constant(value)
-    sample = np.atleast_1d(np.asarray(function(0.0), dtype=float))
+    function = value if callable(value) else constant(_vector(name, value))
+    sample = np.atleast_1d(as_numbers(name, function(0.0)))
     if sample.shape != (size,) or not np.isfinite(sample).all():
         raise InputError(
             f"{name} gives {sample.tolist()} at t = 0; it must give {size} finite number{'s' * (size > 1)}."

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, as_numbers, is_number
 from .laws import Law
 
 # Columns of the law table that the kernels read.
@@ -36,7 +36,7 @@ class Materials:
             raise InputError(f"A material's name is {name!r}; give a word.")
         if name in self.names:
             raise InputError(f"The material {name!r} is stated twice; change the second name.")
-        if not (np.isscalar(density) and math.isfinite(density) and density > 0):
+        if not (is_number(density) and density > 0):
             raise InputError(f"The material {name!r} has density={density!r}; give a positive number.")
         unknown = set(own) - set(GEOMETRIC) - set(SMALLER)
         if unknown:
@@ -66,7 +66,7 @@ class Materials:
             )
         self.pairs[min(i, j), max(i, j)] = law
         if law.anisotropic is not None:
-            direction = np.zeros(3) if axis is None else np.asarray(axis, dtype=float)
+            direction = np.zeros(3) if axis is None else as_numbers("axis", axis)
             if direction.shape != (3,) or not direction @ direction > 0:
                 raise InputError(
                     f"The anisotropic pair {a}/{b} needs axis=(x, y, z), the direction of its first coefficient in the "

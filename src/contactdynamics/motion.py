@@ -1,14 +1,13 @@
 """The driver of finite-freedom systems, `integrate`, and its result, `Motion`."""
 
 import inspect
-import math
 import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from .errors import ConvergenceError, ConvergenceWarning, InputError
+from .errors import ConvergenceError, ConvergenceWarning, InputError, is_number
 from .schemes import SCHEMES
 from .state import State, Step
 from .system import System
@@ -76,10 +75,6 @@ def _check_options(scheme, options: dict) -> None:
             )
 
 
-def _is_number(value) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
-
-
 def integrate(
     system: System,
     q=None,
@@ -104,11 +99,11 @@ def integrate(
     advance = _resolve(scheme)
     if on_failure not in ("warn", "raise", "ignore"):
         raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
-    if not (_is_number(step) and step > 0):
+    if not (is_number(step) and step > 0):
         raise InputError(f"The step is {step!r}; give a positive time, for example step=1e-3.")
     if start is None and (q is None or u is None):
         raise InputError("integrate needs initial values: give q=... and u=..., or start=motion.state.")
-    if not (_is_number(time) and _is_number(until)):
+    if not (is_number(time) and is_number(until)):
         raise InputError(f"The motion goes from time={time!r} until={until!r}; give two finite times.")
     _check_options(advance, options)
     state = system.start(q, u, time) if start is None else system.resume(start)

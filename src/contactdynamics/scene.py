@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import quaternions
-from .errors import InputError
+from .errors import InputError, as_numbers, is_number
 from .laws import Law
 from .loads import Drive, as_function
 from .materials import Materials
@@ -46,7 +46,7 @@ class Scene:
     """
 
     def __init__(self, gravity):
-        self.gravity = np.asarray(gravity, dtype=float)
+        self.gravity = as_numbers("gravity", gravity)
         if self.gravity.shape not in ((2,), (3,)) or not np.isfinite(self.gravity).all():
             raise InputError(f"Scene got gravity={gravity!r}; give 2 or 3 finite numbers, they decide the dimension.")
         self.dimension = len(self.gravity)
@@ -75,6 +75,8 @@ class Scene:
             known = ", ".join(Law.__dataclass_fields__)
             unknown = ", ".join(sorted(set(options) - set(Law.__dataclass_fields__)))
             raise InputError(f"contact got the unknown option {unknown}; it takes {known}.") from None
+        if law.anisotropic is not None and self.dimension == 2:
+            raise InputError("anisotropic friction has two directions and needs a scene in 3D; give friction=...")
         self.materials.set_pair(a, b, law, axis)
 
     # ---- bodies ----------------------------------------------------------------------------------------------------
@@ -111,6 +113,7 @@ class Scene:
         place = self._vectors("position", position, 1)
         speed = self._vectors("velocity", velocity, 1)
         turning = self._spins(spin, 1)
+        self._check_fixed(fixed, speed, turning)
         orientation = self._orientation(rotation)
         if wall:
             bodies = self._bodies(place, orientation, speed, turning, kind, 1.0, np.ones(3), np.zeros(1), False)
@@ -128,7 +131,7 @@ class Scene:
         ``shapes`` is an array of radii (k,), one radius or shape for all, or a sequence of spheres or disks;
         ``position`` (k, d), ``velocity`` and ``spin`` one for all or one each.
         """
-        place = np.atleast_2d(np.asarray(position, dtype=float))
+        place = np.atleast_2d(as_numbers("position", position))
         k = len(place)
         place = self._vectors("position", place, k)
         round_shape = Disk if self.dimension == 2 else Sphere
@@ -150,11 +153,13 @@ class Scene:
         if bad.size:
             raise InputError(f"add_many got the radius {radii[bad[0]]} at row {bad[0]}; give positive lengths.")
         index = self.materials.index(material)
+        speed, turning = self._vectors("velocity", velocity, k), self._spins(spin, k)
+        self._check_fixed(fixed, speed, turning)
         unit = round_shape(1.0).mass_properties()
         masses = self.materials.densities[index] * unit.volume * radii**self.dimension
         moments = np.full(3, unit.inertia[2, 2] / unit.volume)
         bodies = self._bodies(
-            place, np.tile([1.0, 0, 0, 0], (k, 1)), self._vectors("velocity", velocity, k), self._spins(spin, k),
+            place, np.tile([1.0, 0, 0, 0], (k, 1)), speed, turning,
             FIXED if fixed else FREE, masses, masses[:, None] * radii[:, None] ** 2 * moments, radii, True,
         )  # fmt: skip
         rows = self.count + np.arange(k)
@@ -166,7 +171,7 @@ class Scene:
         properties = shape.mass_properties()
         density = self.materials.densities[material]
         m = density * properties.volume if mass is None else mass
-        if not (np.isscalar(m) and math.isfinite(m) and m > 0):
+        if not (is_number(m) and m > 0):
             raise InputError(f"A body got mass={mass!r}; give a positive number.")
         if self.dimension == 2:  # turning about z only: the other moments never act
             moments, axes = np.full(3, properties.inertia[2, 2]), np.eye(3)
@@ -174,7 +179,8 @@ class Scene:
             moments, axes = properties.principal
         moments = moments * (m / properties.volume)
         if inertia is not None:
-            moments = np.broadcast_to(np.asarray(inertia, dtype=float), (3,)).copy()
+            given = as_numbers("inertia", inertia)
+            moments = np.broadcast_to(given, (3,)).copy() if given.shape in ((), (1,), (3,)) else np.zeros(3)
             if not (np.isfinite(moments).all() and (moments > 0).all()):
                 raise InputError(f"A body got inertia={inertia!r}; give positive principal moments.")
             if self.dimension == 3 and 2 * moments.max() > moments.sum() * (1 + 1e-12):
@@ -239,7 +245,7 @@ class Scene:
         if second is not None:
             self._known(second)
         for name, value in (("stiffness", stiffness), ("damping", damping), ("length", length)):
-            if not (np.isscalar(value) and math.isfinite(value) and value >= 0):
+            if not (is_number(value) and value >= 0):
                 raise InputError(f"spring got {name}={value!r}; give a finite number >= 0.")
         ends = self._vectors("anchor", anchor, 1), self._vectors("other", other, 1)
         row = np.array([int(first)]), np.array([-1 if second is None else int(second)])
@@ -260,11 +266,18 @@ class Scene:
                 "use Disk and HalfPlane with gravity of length 2, Sphere and Plane with length 3."
             )
 
+    @staticmethod
+    def _check_fixed(fixed, velocity, spin) -> None:
+        if fixed and (velocity.any() or spin.any()):
+            raise InputError(
+                "A body got fixed=True and a velocity or spin; leave them out, or drive it with motion=..."
+            )
+
     def _vectors(self, name, value, k) -> np.ndarray:
         """(k, 3) array from vectors of the scene's dimension."""
         out = np.zeros((k, 3))
         if value is not None:
-            array = np.asarray(value, dtype=float)
+            array = as_numbers(name, value)
             if array.shape not in ((self.dimension,), (k, self.dimension)) or not np.isfinite(array).all():
                 raise InputError(
                     f"{name} has the shape {array.shape} or contains nan; give finite numbers of shape "
@@ -278,7 +291,7 @@ class Scene:
             return self._vectors("spin", value, k)
         out = np.zeros((k, 3))
         if value is not None:
-            array = np.asarray(value, dtype=float)
+            array = as_numbers("spin", value)
             if array.shape not in ((), (1,), (k,)) or not np.isfinite(array).all():
                 raise InputError(f"spin is {value!r}; in 2D give one finite number (rad/s) per body.")
             out[:, 2] = array
@@ -287,7 +300,7 @@ class Scene:
     def _orientation(self, rotation) -> np.ndarray:
         if rotation is None:
             return np.array([[1.0, 0, 0, 0]])
-        value = np.asarray(rotation, dtype=float)
+        value = as_numbers("rotation", rotation)
         if self.dimension == 2:
             if value.size != 1 or not np.isfinite(value).all():
                 raise InputError(f"rotation is {rotation!r}; in 2D give an angle (rad).")

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, as_numbers, is_number
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
@@ -34,7 +34,7 @@ class MassProperties:
 
 
 def _positive(kind: str, name: str, value) -> float:
-    if not (np.isscalar(value) and np.isreal(value) and math.isfinite(value) and value > 0):
+    if not (is_number(value) and value > 0):
         raise InputError(f"{kind} got {name}={value!r}; give a positive length.")
     return float(value)
 
@@ -83,8 +83,8 @@ class _Wall:
     dimension: int
 
     def __init__(self, normal):
-        n = np.asarray(normal, dtype=float)
         kind = type(self).__name__
+        n = as_numbers(f"The normal of a {kind}", normal)
         if n.shape != (self.dimension,) or not np.isfinite(n).all() or not n @ n > 0:
             raise InputError(f"{kind} got normal={normal!r}; give {self.dimension} numbers, not all zero.")
         self.normal = np.zeros(3)
@@ -111,13 +111,13 @@ class Cluster:
 
     ``radii`` (k,) and ``centres`` (k, 2 or 3) in any frame; the body's position is its centre of mass
     (``center_of_mass`` in that frame). Overlapping parts count once: the mass properties are those of the union
-    (exact for disks; for spheres by Gauss integration over exact plane sections, relative error below 1e-6).
+    (exact for disks; for spheres by Gauss integration over exact plane sections, relative error about 1e-6 at most).
     """
 
     def __init__(self, radii, centres):
-        self.radii = np.atleast_1d(np.asarray(radii, dtype=float))
-        given = np.atleast_2d(np.asarray(centres, dtype=float))
-        if given.ndim != 2 or given.shape[1] not in (2, 3) or len(given) != len(self.radii):
+        self.radii = np.atleast_1d(as_numbers("radii of a Cluster", radii))
+        given = np.atleast_2d(as_numbers("centres of a Cluster", centres))
+        if len(self.radii) == 0 or given.ndim != 2 or given.shape[1] not in (2, 3) or len(given) != len(self.radii):
             raise InputError(
                 f"Cluster got {len(self.radii)} radii and centres of shape {given.shape}; give as many of both, "
                 "centres with 2 or 3 columns."

@@ -15,10 +15,10 @@ import numpy as np
 
 from . import contacts as prepare
 from . import detection, gauss_seidel, quaternions, rigid
-from .errors import ConvergenceError, ConvergenceWarning, InputError
+from .errors import ConvergenceError, ConvergenceWarning, InputError, is_number
 from .materials import COHESION, FRICTION_1, FRICTION_2, ROLLING, SPINNING, TAU, TENSION
 from .scene import Scene, join
-from .state import FREE, Balls, Bodies, Contacts, Energy, Frame, Planes, SolveReport
+from .state import FREE, Balls, Bodies, Contacts, Energy, Frame, Planes, SolveReport, Springs
 
 SOLVERS = {"accelerated": gauss_seidel.accelerated, "nlgs": gauss_seidel.nlgs}
 STAGES = ("detection", "frames", "solve", "integrate", "record")
@@ -97,16 +97,18 @@ class Simulation:
     ):
         if not isinstance(scene, Scene):
             raise InputError(f"Simulation got {scene!r}; give a Scene.")
-        for name, value in (("time_step", time_step), ("tolerance", tolerance), ("max_iterations", max_iterations)):
-            if not (np.isscalar(value) and math.isfinite(value) and value > 0):
+        for name, value in (("time_step", time_step), ("tolerance", tolerance)):
+            if not (is_number(value) and value > 0):
                 raise InputError(f"Simulation got {name}={value!r}; give a positive number.")
+        if not (is_number(max_iterations) and max_iterations >= 1):
+            raise InputError(f"Simulation got max_iterations={max_iterations!r}; give a positive whole number.")
         if solver not in SOLVERS:
             raise InputError(f"solver is {solver!r}; choose one of {', '.join(SOLVERS)}.")
         if penetration not in ("moreau", "anticipate"):
             raise InputError(f"penetration is {penetration!r}; choose 'moreau' or 'anticipate'.")
         if on_failure not in ("warn", "raise", "ignore"):
             raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
-        if not recovery >= 0:
+        if not (isinstance(recovery, int | float) and recovery >= 0):
             raise InputError(f"recovery is {recovery!r}; give a speed >= 0.")
         self.scene, self.model = scene, scene.freeze()
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
@@ -175,9 +177,11 @@ class Simulation:
         self._moved = np.empty(len(model.balls.radius), dtype=np.int32)
         self._near = np.empty(max(64, min(len(model.balls.radius), 65536)), dtype=np.int32)
         self._small = float(model.balls.radius.min()) if len(model.balls.radius) else 1.0
-        self._springs = model.springs._replace(
+        springs = model.springs._replace(
             first=self._rows_of(model.springs.first), second=self._rows_of(model.springs.second)
         )
+        held = (springs.first > -2) & (springs.second > -2)  # the springs of removed bodies go with them
+        self._springs = Springs(*(column[held] for column in springs))
 
     def _row(self, identity: int) -> int | None:
         """The row of the body with this number, None where it was removed."""
@@ -185,10 +189,9 @@ class Simulation:
         return row if row < len(self.bodies.identity) and self.bodies.identity[row] == identity else None
 
     def _rows_of(self, identities) -> np.ndarray:
+        """The rows of the bodies with these numbers; -1 for the ground, -2 for bodies that were removed."""
         rows = [-1 if i < 0 else self._row(int(i)) for i in identities]
-        if None in rows:
-            raise InputError("A spring holds a body that was removed; remove its springs first, or keep the body.")
-        return np.array(rows, dtype=np.int64)
+        return np.array([-2 if row is None else row for row in rows], dtype=np.int64)
 
     # ---- bodies that come and go -----------------------------------------------------------------------------------
 
@@ -414,6 +417,8 @@ class Simulation:
 
         First and last frame always go to the recorders.
         """
+        if not is_number(until):
+            raise InputError(f"until is {until!r}; give the time (s) at which to stop.")
         count = round((until - self.time) / self.time_step)
         if count < 0:
             raise InputError(
@@ -454,6 +459,10 @@ class Simulation:
                 self.rows[row, 3:6] = self.rows[row, 7] * np.asarray(spin(t))
             else:
                 self.rows[row, 5] = self.rows[row, 7] * np.asarray(spin(t)).item()
+            if not np.isfinite(self.rows[row, :6]).all():
+                raise InputError(
+                    f"The motion of body {identity} is infinite or nan at t = {t:.6g}; make it return finite numbers."
+                )
 
     def _load(self, t) -> bool:
         """Collect forces and torques at the time ``t``; False where gravity is alone."""
@@ -672,7 +681,8 @@ class Simulation:
                     f"Bodies {a} and {b} overlap by {max(relative):.0%} of the smaller radius at the start; move them "
                     "apart, or let Simulation(..., repair=True) do it."
                 )
-        speed = np.sqrt((self.rows[self.bodies.kind == FREE, :3] ** 2).sum(axis=1))
+        self._drive(self.time + self.time_step / 2)
+        speed = np.sqrt((self.rows[self.bodies.size > 0, :3] ** 2).sum(axis=1))  # of all bodies but planes
         if speed.size and self.time_step * speed.max() > 2 * self._small:
             warnings.warn(
                 f"A body moves {self.time_step * speed.max():.3g} in one step, more than the smallest diameter "

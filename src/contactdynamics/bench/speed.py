@@ -160,8 +160,7 @@ def scenes(echo, folder: str | None = None) -> dict:
     results = {}
     for path in paths:
         scene, radii = box_scene(path)
-        sim = Simulation(scene, time_step=1e-3, tolerance=1e-3, max_iterations=20_000, penetration="anticipate",
-                         recovery=100.0)  # fmt: skip
+        sim = Simulation(scene, time_step=1e-3, tolerance=1e-3, max_iterations=20_000, penetration="anticipate")
         sim.step()
         rows = [_timed(sim, 499), _timed(sim, 500)]
         speed = float(np.sqrt((sim.velocities[sim.bodies.kind == FREE] ** 2).sum(axis=1)).mean())
