@@ -6,8 +6,9 @@ frame (rows n, t1, t2) and arms gives U = G u, (6,): three components of the vel
 
 import itertools
 
-import naive
 import numpy as np
+
+import naive
 
 FREE, DRIVEN = 0, 2
 OPEN, SEPARATING, STICKING, SLIDING = 0, 1, 2, 3

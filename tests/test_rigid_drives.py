@@ -2,13 +2,26 @@
 
 import numpy as np
 import pytest
-from rigid_tools import (
-    DIMENSIONS, G, assert_closed, ball, ball_mass, floor, order, overlaps, run, sled, start, step_through, vector, wall,
-    world,
-)  # fmt: skip
 from scipy.optimize import brentq
 
 import contactdynamics as cd
+from rigid_tools import (
+    DIMENSIONS,
+    G,
+    assert_closed,
+    ball,
+    ball_mass,
+    floor,
+    order,
+    overlaps,
+    run,
+    sled,
+    start,
+    step_through,
+    vector,
+    wall,
+    world,
+)  # fmt: skip
 
 TOUCH = 1 - 1e-13
 

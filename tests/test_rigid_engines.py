@@ -6,11 +6,11 @@ along the normal: U = v_b + w_b x (-r_b n) - v_a - w_a x (r_a n).
 
 import numpy as np
 import pytest
-from rigid_tools import DIMENSIONS, G, KAPPA, assert_closed, ball, ball_mass, floor, start, vector, wall, world
 
 import contactdynamics as cd
 from contactdynamics.frames import frame
 from contactdynamics.schemes import midpoint
+from rigid_tools import DIMENSIONS, KAPPA, G, assert_closed, ball, ball_mass, floor, start, vector, wall, world
 
 
 def spins(d):
@@ -200,5 +200,7 @@ def test_a_ball_on_a_shaken_table(d):
         assert np.abs(sim.positions[1] - twin.q[:d]).max() < 1e-10
         assert np.abs(sim.velocities[1] - twin.u[:d]).max() < 1e-9
     energy = sim.energy
-    assert [energy.normal_work.sum(), energy.tangential_work.sum(), energy.drive_work] == pytest.approx(works, abs=1e-12)
+    assert [energy.normal_work.sum(), energy.tangential_work.sum(), energy.drive_work] == pytest.approx(
+        works, abs=1e-12
+    )
     assert_closed(sim)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from rigid_tools import DIMENSIONS, G, assert_closed, ball, ball_mass, order, run, start, vector, world
 
 import contactdynamics as cd
 from contactdynamics.quaternions import matrix
+from rigid_tools import DIMENSIONS, G, assert_closed, ball, ball_mass, order, run, start, vector, world
 
 # ---- free flight ---------------------------------------------------------------------------------------------------
 

@@ -2,12 +2,27 @@
 
 import numpy as np
 import pytest
-from rigid_tools import (
-    DIMENSIONS, G, KAPPA, assert_closed, ball, ball_mass, floor, order, rate, rolling, run, sled, start, step_through,
-    vector, wall, world,
-)  # fmt: skip
 
 import contactdynamics as cd
+from rigid_tools import (
+    DIMENSIONS,
+    KAPPA,
+    G,
+    assert_closed,
+    ball,
+    ball_mass,
+    floor,
+    order,
+    rate,
+    rolling,
+    run,
+    sled,
+    start,
+    step_through,
+    vector,
+    wall,
+    world,
+)  # fmt: skip
 
 TOUCH = 1 - 1e-13  # of the radius: the contact is closed from the first step on
 

@@ -4,9 +4,9 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from rigid_tools import DIMENSIONS, G, ball, floor, start, vector, world
 
 import contactdynamics as cd
+from rigid_tools import DIMENSIONS, G, ball, floor, start, vector, world
 
 NAN, INF = float("nan"), float("inf")
 BAD_NUMBERS = [0.0, -1.0, NAN, INF, -INF, None, "1", [1.0]]
@@ -45,7 +45,9 @@ def test_radius(kind, value):
         kind(value)
 
 
-@pytest.mark.parametrize("normal", [(0, 0, 0), (NAN, 0, 1), (0, 1), (0, 0, 1, 0), 3.0, (INF, 0, 0), "up", None], ids=str)
+@pytest.mark.parametrize(
+    "normal", [(0, 0, 0), (NAN, 0, 1), (0, 1), (0, 0, 1, 0), 3.0, (INF, 0, 0), "up", None], ids=str
+)
 def test_plane_normal(normal):
     with complains("Plane", "normal"):
         cd.Plane(normal)

@@ -9,12 +9,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rigid_tools import (
-    DIMENSIONS, G, assert_closed, ball, ball_mass, floor, overlaps, run, sled, start, step_through, vector, wall, world,
-)  # fmt: skip
 
 import contactdynamics as cd
 from contactdynamics.errors import ConvergenceError, ConvergenceWarning
+from rigid_tools import (
+    DIMENSIONS,
+    G,
+    assert_closed,
+    ball,
+    ball_mass,
+    floor,
+    run,
+    sled,
+    start,
+    step_through,
+    vector,
+    wall,
+    world,
+)  # fmt: skip
 
 
 def box(d, *, friction=0.4, restitution=0.3, clusters=False, far=0):
@@ -133,10 +145,8 @@ def with_middle(sim):
 def test_no_contact_is_missed_in_a_shaken_box(d, penetration):
     scene = box(d, clusters=True, restitution=0.9)
     rng = np.random.default_rng(3)
-    for k in range(3):
-        scene.force(
-            int(2 * d - 1 + k), force=lambda t, v=rng.normal(size=d): 0.5 * np.sin(60 * t) * v
-        )  # fmt: skip
+    for k, push in enumerate(rng.normal(size=(3, d))):
+        scene.force(2 * d - 1 + k, force=lambda t, push=push: 0.5 * np.sin(60 * t) * push)
     sim = with_middle(start(scene, 4e-3, tolerance=1e-4, penetration=penetration, on_failure="ignore"))
     for _ in step_through(sim, 200):
         missed = touching(sim) - taken(sim)
@@ -188,7 +198,9 @@ def test_bodies_that_come_and_go_elsewhere_change_no_bit(d):
     for k in range(120):
         if k in (30, 31, 75):
             guests.append(sim.add(ball(d, 0.07), material="m", position=vector(d, 0.2, 40.0 + k)))
-            guests += sim.add_many([0.05, 0.06], material="m", position=[vector(d, 0.1 * i, 90 + k) for i in (1, 3)]).tolist()
+            guests += sim.add_many(
+                [0.05, 0.06], material="m", position=[vector(d, 0.1 * i, 90 + k) for i in (1, 3)]
+            ).tolist()
         if k in (50, 90):
             sim.remove([guests.pop(0), guests.pop(1)])
         if k == 100:
@@ -220,8 +232,12 @@ def test_a_guest_that_leaves_takes_no_memory_of_others_with_it(d):
         assert kept[a, b] == impulse.tobytes()
     sim.step()
     twin.step()
-    there = [force for pair, force in zip(sim.contacts.bodies.tolist(), sim.contacts.impulse, strict=True) if min(pair) > 4]
-    same = [force for pair, force in zip(twin.contacts.bodies.tolist(), twin.contacts.impulse, strict=True) if min(pair) > 4]
+    there = [
+        force for pair, force in zip(sim.contacts.bodies.tolist(), sim.contacts.impulse, strict=True) if min(pair) > 4
+    ]
+    same = [
+        force for pair, force in zip(twin.contacts.bodies.tolist(), twin.contacts.impulse, strict=True) if min(pair) > 4
+    ]
     assert len(there) == 3 and np.abs(np.array(there) - same).max() < 1e-10 * np.abs(same).max()
     sim.run(until=0.5, progress=False)
     assert_closed(sim)
@@ -414,7 +430,9 @@ def small_scene():
                 scene.contact("sticky", "super", friction=0.2)
             scene.contact("sticky", "taut", friction=0.2)
             scene.contact("super", "taut", friction=0.2)
-            floor(scene, motion=cd.Drive(velocity=cd.loads.sine(vector(d, 0.2), 2.0), spin=0.1 if d == 2 else (0, 0, 0.3)))
+            floor(
+                scene, motion=cd.Drive(velocity=cd.loads.sine(vector(d, 0.2), 2.0), spin=0.1 if d == 2 else (0, 0, 0.3))
+            )
             scene.add(wall(d, vector(d, 1.0)), material="m", position=vector(d, -0.6), fixed=True)
             for k, name in enumerate(("m", "sticky", "super", "taut")):
                 scene.add(ball(d, 0.1), material=name, position=vector(d, -0.45 + 0.22 * k, 0.12 + 0.01 * k),

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from rigid_tools import DIMENSIONS, G, floor, run, start, vector, wall, world
 
 import contactdynamics as cd
 from contactdynamics.quaternions import matrix
+from rigid_tools import DIMENSIONS, G, floor, run, start, vector, wall, world
 
 # ---- one ball --------------------------------------------------------------------------------------------------------
 
@@ -51,12 +51,7 @@ def lens_area(r, s, distance):
 
 def lens_volume(r, s, distance):
     """Volume common to two spheres (closed form)."""
-    return (
-        np.pi
-        * (r + s - distance) ** 2
-        * (distance**2 + 2 * distance * (r + s) - 3 * (r - s) ** 2)
-        / (12 * distance)
-    )
+    return np.pi * (r + s - distance) ** 2 * (distance**2 + 2 * distance * (r + s) - 3 * (r - s) ** 2) / (12 * distance)
 
 
 def direction(d, rng):

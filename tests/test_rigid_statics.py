@@ -2,11 +2,21 @@
 
 import numpy as np
 import pytest
-from rigid_tools import (
-    DIMENSIONS, G, assert_closed, ball, ball_mass, floor, run, sled, start, step_through, vector, wall, world,
-)  # fmt: skip
 
-import contactdynamics as cd
+from rigid_tools import (
+    DIMENSIONS,
+    G,
+    assert_closed,
+    ball,
+    ball_mass,
+    floor,
+    sled,
+    start,
+    step_through,
+    vector,
+    wall,
+    world,
+)  # fmt: skip
 
 
 def force_between(contacts, step, a, b):
@@ -55,7 +65,7 @@ def test_each_ball_of_a_column_bears_those_above(d, friction):
 
 
 def pyramid(d, friction, apart=1.02, radius=0.1):
-    """A ball on two disks (three spheres) on the floor that do not touch each other; and phi, seen from the vertical."""
+    """A ball on two disks (three spheres) on the floor that do not touch; and phi of the contacts, from the vertical."""
     scene = world(d, friction=friction)
     floor(scene)
     if d == 2:

@@ -34,7 +34,7 @@ def _cache_root() -> Path:
 def _fingerprint() -> str:
     """A hash of all files of the package that hold kernels or what kernels import, 16 hexadecimal digits."""
     package = Path(__file__).parent
-    digest = hashlib.sha256(numba.__version__.encode())
+    digest = hashlib.sha256(f"{numba.__version__} {numba.config.BOUNDSCHECK}".encode())
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
         if b"@kernel" in source or path.name in CONSTANTS:

@@ -218,7 +218,7 @@ def contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out):
 
 @kernel
 def activate_general(
-    pairs, ball_body, plane_body, ball_material, plane_material, places, radius, position, orientation, before, rows,
+    pairs, ball_body, plane_body, ball_material, plane_material, places, radius, position, orientation, before, free,
     inverse, laws, axes, h, anticipate, repair, dimension, out,
 ):  # fmt: skip
     """Fill ``out`` with the general contacts; returns their number and the sum of (rho b)^2 over them."""
@@ -247,7 +247,7 @@ def activate_general(
         axis[2] = d[2] + q[0] * tz + q[1] * ty - q[2] * tx
         local_frame(normal[k], axis, dimension == 2, frame)
         relative_velocity(before, a, b, frame, arm_a, arm_b, u_before)
-        relative_velocity(rows, a, b, frame, arm_a, arm_b, u_free)
+        relative_velocity(free, a, b, frame, arm_a, arm_b, u_free)
         if found < out.pair.size:
             out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
             out.frame[found], out.arm_a[found], out.arm_b[found] = frame, arm_a, arm_b
@@ -260,7 +260,7 @@ def activate_general(
             bound = out.bound[found]
             bound[0], bound[1], bound[2], bound[3] = c1, c2, rule[ROLLING], rule[SPINNING]
             bound[4], bound[5] = h * rule[COHESION], h * rule[TENSION]
-            contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out.delassus[found])
+            contact_block(free, inverse, a, b, frame, arm_a, arm_b, out.delassus[found])
             mean = out.delassus[found, 0, 0] + out.delassus[found, 1, 1]
             mean += out.delassus[found, 2, 2] if dimension == 3 else 0.0
             rho = dimension / mean

@@ -1,7 +1,9 @@
 """Nonlinear Gauss-Seidel on rigid bodies, without matrices (2004, section 6.2): sweeps, residual, works.
 
 A contact is solved exactly with the other ones held, and the velocities of its two bodies are corrected at once
-(2004, eq. 37). See `contacts` for the arrays.
+(2004, eq. 37). See `contacts` for the arrays. The file is long because each of its stages (sweep, residual, memory,
+ledger) is written twice, once for simple contacts, where speed decides, and once for general ones; they belong side by
+side.
 """
 
 from typing import NamedTuple
@@ -11,7 +13,7 @@ import numpy as np
 from ._jit import kernel
 from .contacts import GAMMA, NX, NY, NZ, PX, PY, PZ, TARGET, relative_velocity
 from .laws import _slide, natural_map, solve_three
-from .state import DRIVEN, FREE, SEPARATING, SLIDING, STICKING
+from .state import DRIVEN, SEPARATING, SLIDING, STICKING
 
 
 @kernel(inline=True)
@@ -619,28 +621,6 @@ def driven_power(rows, body, arm, frame, p, m):
         total += v * (frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2])
         total += w[c] / scale * (frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2])
     return total
-
-
-@kernel
-def kinetic_energy(rows, kind, inertia, orientation, mass):
-    """Kinetic energy of the free bodies; ``inertia`` (N, 3) principal, ``orientation`` (N, 4)."""
-    total = 0.0
-    for i in range(kind.size):
-        if kind[i] != FREE:
-            continue
-        scale = rows[i, 7]
-        x, y, z = rows[i, 3] / scale, rows[i, 4] / scale, rows[i, 5] / scale
-        if inertia[i, 0] != inertia[i, 1] or inertia[i, 0] != inertia[i, 2]:
-            q = orientation[i]  # spin in the principal axes: the inverse rotation
-            tx, ty, tz = 2 * (q[2] * z - q[3] * y), 2 * (q[3] * x - q[1] * z), 2 * (q[1] * y - q[2] * x)
-            x, y, z = (
-                x - q[0] * tx + q[2] * tz - q[3] * ty,
-                y - q[0] * ty + q[3] * tx - q[1] * tz,
-                z - q[0] * tz + q[1] * ty - q[2] * tx,
-            )
-        total += mass[i] * (rows[i, 0] ** 2 + rows[i, 1] ** 2 + rows[i, 2] ** 2)
-        total += inertia[i, 0] * x * x + inertia[i, 1] * y * y + inertia[i, 2] * z * z
-    return 0.5 * total
 
 
 @kernel

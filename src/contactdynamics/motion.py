@@ -88,7 +88,7 @@ def integrate(
     on_failure: str = "warn",
     **options,
 ) -> Motion:
-    """Run a system from (q, u) at ``time`` to ``until`` with a constant ``step``.
+    """Run a system from (q, u) at ``time`` to ``until``, in the whole number of steps nearest to it.
 
     Order of events in a step: half a drift, forces, gaps and contact maps at the midpoint, new velocity and impulses
     together, half a drift. ``options`` go to the scheme (``anticipation=0.5``, ``tolerance=1e-10``). ``start`` goes on

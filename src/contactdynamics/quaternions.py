@@ -42,19 +42,6 @@ def exponential(x, y, z):
     return np.cos(half), s * x, s * y, s * z
 
 
-@kernel
-def turn(orientation, spin, h):
-    """Turn ``orientation`` (N, 4) by spins (N, 3), in space, acting for a time h; keeps unit length to rounding."""
-    for i in range(orientation.shape[0]):
-        if spin[i, 0] == 0.0 and spin[i, 1] == 0.0 and spin[i, 2] == 0.0:
-            continue
-        q = orientation[i]
-        ew, ex, ey, ez = exponential(h * spin[i, 0], h * spin[i, 1], h * spin[i, 2])
-        w, x, y, z = multiply(ew, ex, ey, ez, q[0], q[1], q[2], q[3])
-        scale = 1.5 - 0.5 * (w * w + x * x + y * y + z * z)  # one Newton step of 1/sqrt
-        q[0], q[1], q[2], q[3] = w * scale, x * scale, y * scale, z * scale
-
-
 def matrix(q: np.ndarray) -> np.ndarray:
     """Rotation matrix (3, 3) of a unit quaternion."""
     return np.array([rotate(q, *e) for e in np.eye(3)]).T

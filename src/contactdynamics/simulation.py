@@ -3,6 +3,9 @@
 One step, in this order: the functions in `before_step`; driven bodies take their velocity at t_m; half a drift to
 (t_m, q_m); forces and free velocity; neighbours, gaps, active contacts; frames, targets and first guess; Gauss-Seidel;
 energy ledger; half a drift; recorders.
+
+The file is long because it holds the whole state: what the user reads, the step, bodies that come and go, questions
+(`is_equilibrium`), repairs, frames and files. The work itself is in the kernels of the modules below.
 """
 
 import math
@@ -584,7 +587,7 @@ class Simulation:
             while True:
                 g, more = prepare.activate_general(
                     pairs, model.balls.body, model.planes.body, model.balls.material, model.planes.material,
-                    self._places, model.balls.radius, b.position, b.orientation, self._before, self.rows,
+                    self._places, model.balls.radius, b.position, b.orientation, self._before, self._free,
                     self._inverse, model.laws, model.law_axes, h, anticipate, self._repairing, model.dimension,
                     self._general,
                 )  # fmt: skip
