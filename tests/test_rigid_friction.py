@@ -190,6 +190,28 @@ def test_a_skid_that_stops_is_held_by_static_friction(d):
     assert_closed(sim)
 
 
+def test_static_friction_is_decided_at_the_start_of_the_step():
+    # A skid at rest is struck and would within the same step run into a third body: the step is solved twice, both
+    # times with the coefficient of a contact that sticks. It is sliding only in the step after.
+    scene = cd.Scene(gravity=(0, -G))
+    for name in ("floor", "skid", "smooth"):
+        scene.material(name, density=1.0)
+    scene.contact("floor", "skid", friction=0.2, static_friction=0.4, rolling=100.0)
+    for pair in (("smooth", "skid"), ("smooth", "floor"), ("smooth", "smooth"), ("skid", "skid")):
+        scene.contact(*pair)
+    scene.add(cd.HalfPlane((0, 1)), material="floor", fixed=True)
+    scene.add(cd.Disk(0.1), material="skid", position=(0, 0.1 * TOUCH))
+    scene.add(cd.Disk(0.1), material="smooth", position=(0.2001, 0.1), fixed=True)
+    scene.add(cd.Disk(0.1), material="smooth", position=(-0.2105, 0.1 * TOUCH), velocity=(1.0, 0))
+    sim = start(scene, 1e-3, penetration="anticipate")
+    shares = []
+    for _ in step_through(sim, 12):
+        (row,) = (k for k, pair in enumerate(sim.contacts.bodies.tolist()) if pair == [0, 1])
+        shares.append(abs(sim.contacts.impulse[row, 1]) / sim.contacts.impulse[row, 0])
+    assert shares == pytest.approx([0.0] * 10 + [0.4, 0.2], abs=1e-9)
+    assert_closed(sim)
+
+
 # ---- anisotropic friction --------------------------------------------------------------------------------------------
 
 

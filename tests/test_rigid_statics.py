@@ -65,7 +65,7 @@ def test_each_ball_of_a_column_bears_those_above(d, friction):
 
 
 def pyramid(d, friction, apart=1.02, radius=0.1):
-    """A ball on two disks (three spheres) on the floor that do not touch; and phi of the contacts, from the vertical."""
+    """A ball on two disks (three spheres) on the floor that do not touch; and phi of the contacts from the vertical."""
     scene = world(d, friction=friction)
     floor(scene)
     if d == 2:

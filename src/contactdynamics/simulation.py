@@ -538,11 +538,18 @@ class Simulation:
         self.pairs = detection.Pairs(*(array[:total] for array in out[:-1]), count)
         return total
 
-    def _more_contacts(self) -> bool:
-        """With anticipation: whether the velocities just found close gaps of pairs left out; takes those in."""
+    def _more_contacts(self, begun) -> bool:
+        """With anticipation: whether the velocities just found close gaps of pairs left out; takes those in.
+
+        They are then solved again with the status ``begun`` that the pairs had at the start of the step.
+        """
         self._follow_neighbours()
-        before = len(self.pairs.first)
-        return self._find(self.rows, self.rows, slack=0.0, keep=True) > before
+        ended = self.pairs.status.copy()
+        self.pairs.status[:] = begun
+        if self._find(self.rows, self.rows, slack=0.0, keep=True) > len(ended):
+            return True
+        self.pairs.status[:] = ended
+        return False
 
     def _solve(self):
         """Solve the contacts; with anticipation, again as long as the solution closes gaps of pairs left out."""
@@ -560,12 +567,13 @@ class Simulation:
             )  # fmt: skip
             sweeps += iterations if m + g else 0
             self._hint = iterations
+            begun = self.pairs.status.copy()
             cone, size = gauss_seidel.store_simple(self._simple, m, self.pairs)
             if g:
                 other, more = gauss_seidel.store_general(self._general, g, self.pairs)
                 cone, size = max(cone, other), size + more
             self._cone = cone / math.sqrt(size) if size > 0 else 0.0
-            if self.penetration != "anticipate" or not self._more_contacts():
+            if self.penetration != "anticipate" or not self._more_contacts(begun):
                 return framed, sweeps, residual, worst, complementarity
             self.rows[:] = self._free
 
