@@ -190,6 +190,20 @@ def test_a_skid_that_stops_is_held_by_static_friction(d):
     assert_closed(sim)
 
 
+def test_a_sled_on_several_contacts_is_held_up_to_the_static_coefficient():
+    # Two disks as one body on a slope: how friction is shared between the two contacts is not unique, and one of them
+    # may stand on its cone; the sled rests all the same as long as tan(theta) <= static_friction. (It starts a little
+    # in the floor: at a gap of exactly zero, rounding opens the contact for a step.)
+    for slope, rests in ((0.38, True), (0.42, False)):
+        scene = cd.Scene(gravity=(G * np.sin(np.arctan(slope)), -G * np.cos(np.arctan(slope))))
+        scene.material("m", density=1000.0)
+        scene.contact("m", "m", friction=0.2, static_friction=0.4)
+        scene.add(cd.HalfPlane((0, 1)), material="m", fixed=True)
+        scene.add(cd.Cluster([0.1, 0.1], [(0, 0), (0.5, 0)]), material="m", position=(0, 0.0999))
+        sim = cd.Simulation(scene, time_step=1e-3, tolerance=1e-8).run(until=0.3, progress=False)
+        assert (abs(sim.velocities[1, 0]) < 1e-6) == rests
+
+
 def test_static_friction_is_decided_at_the_start_of_the_step():
     # A skid at rest is struck and would within the same step run into a third body: the step is solved twice, both
     # times with the coefficient of a contact that sticks. It is sliding only in the step after.

@@ -880,11 +880,14 @@ def test_status_and_memory_are_stored_by_pair(moment):
         c.general.status[: c.g] = rng.integers(1, 4, c.g)
         c.simple.status[k] = expected
     wanted = c.simple.status[: c.m].copy()
-    cone, size = gauss_seidel.store_simple(c.simple, c.m, c.pairs)
+    slipping = c.rows + np.where(
+        np.arange(8) < 6, rng.normal(size=c.rows.shape), 0.0
+    )  # else the cone alone says little
+    cone, size = gauss_seidel.store_simple(slipping, c.simple, c.m, c.kappa, 1e-12, c.pairs)
     assert cone < 1e-12 and size == pytest.approx(np.sum(c.simple.row[: c.m, 3:6] ** 2))
     assert (c.pairs.status[c.simple.pair[: c.m]] == wanted).all() and (c.simple.status[: c.m] == wanted).all()
     assert (c.pairs.impulse[c.simple.pair[: c.m]] == c.simple.row[: c.m, 3:6]).all()
-    gauss_seidel.store_general(c.general, c.g, c.pairs)
+    gauss_seidel.store_general(slipping, c.general, c.g, 1e-12, c.pairs)
     for q in range(c.g):
         pair, frame = c.general.pair[q], c.general.frame[q]
         assert c.pairs.impulse[pair] == pytest.approx(frame.T @ c.general.impulse[q])

@@ -519,10 +519,11 @@ def measure(rows, simple, m, general, g, kappa, dimension, scale_free, shares):
 
 
 @kernel
-def store_simple(contacts, count, pairs):
+def store_simple(rows, contacts, count, kappa, tolerance, pairs):
     """Find the status of the simple contacts and store it with the impulse in the pairs.
 
-    Returns the largest violation of a cone and the sum of |P|^2.
+    A contact on its cone sticks all the same where it does not slip: its speed is below ``tolerance`` times the one
+    that friction can take away, W_t gamma P_n. Returns the largest violation of a cone and the sum of |P|^2.
     """
     cone, size = 0.0, 0.0
     for k in range(count):
@@ -536,8 +537,16 @@ def store_simple(contacts, count, pairs):
         status = SLIDING
         if p_n <= 0.0:
             status = SEPARATING
-        elif c[GAMMA] > 0.0 and p_t < c[GAMMA] * p_n * (1.0 - 1e-9):
-            status = STICKING
+        elif c[GAMMA] > 0.0:
+            if p_t < c[GAMMA] * p_n * (1.0 - 1e-9):
+                status = STICKING
+            else:
+                a, b = contacts.a[k], contacts.b[k]
+                x, y, z = slip(rows, a, b, c[NX], c[NY], c[NZ])
+                u_n = x * c[NX] + y * c[NY] + z * c[NZ]
+                taken = (1.0 + kappa) * (rows[a, 6] + rows[b, 6]) * c[GAMMA] * p_n
+                if x * x + y * y + z * z - u_n * u_n <= (tolerance * taken) ** 2:
+                    status = STICKING
         contacts.status[k] = status
         pairs.status[pair] = status
         pairs.impulse[pair, 0], pairs.impulse[pair, 1], pairs.impulse[pair, 2] = px, py, pz
@@ -572,11 +581,19 @@ def book_simple(before, rows, kind, pairs_law, contacts, count, works):
 
 
 @kernel
-def store_general(contacts, count, pairs):
+def store_general(rows, contacts, count, tolerance, pairs):
     """The same for the general contacts, with their moments."""
     cone, size = 0.0, 0.0
+    u = np.empty(3)
     for k in range(count):
         pair, frame, p, m = contacts.pair[k], contacts.frame[k], contacts.impulse[k], contacts.moment[k]
+        if contacts.status[k] == SLIDING and p[0] > 0.0:
+            relative_velocity(rows, contacts.a[k], contacts.b[k], frame, contacts.arm_a[k], contacts.arm_b[k], u)
+            x, y = u[1] - contacts.target[k, 1], u[2] - contacts.target[k, 2]
+            c1, c2, w = contacts.bound[k, 0], contacts.bound[k, 1], contacts.delassus[k]
+            taken = min(c1 * w[1, 1], c2 * w[2, 2]) * p[0]
+            if x * x + y * y <= (tolerance * taken) ** 2 and taken > 0.0:
+                contacts.status[k] = STICKING
         pairs.status[pair] = contacts.status[k]
         size += p[0] ** 2 + p[1] ** 2 + p[2] ** 2
         if contacts.status[k] != SEPARATING:

@@ -568,9 +568,9 @@ class Simulation:
             sweeps += iterations if m + g else 0
             self._hint = iterations
             begun = self.pairs.status.copy()
-            cone, size = gauss_seidel.store_simple(self._simple, m, self.pairs)
+            cone, size = gauss_seidel.store_simple(self.rows, self._simple, m, self._kappa, self.tolerance, self.pairs)
             if g:
-                other, more = gauss_seidel.store_general(self._general, g, self.pairs)
+                other, more = gauss_seidel.store_general(self.rows, self._general, g, self.tolerance, self.pairs)
                 cone, size = max(cone, other), size + more
             self._cone = cone / math.sqrt(size) if size > 0 else 0.0
             if self.penetration != "anticipate" or not self._more_contacts(begun):
