@@ -14,10 +14,9 @@ def progress_bar(simulation, count: int, wanted: bool | None):
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (
-        BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(), TextColumn("left"),
-        TimeRemainingColumn(), TextColumn("{task.description}"),
-    )  # fmt: skip
+    # narrow enough for 80 columns
+    columns = (BarColumn(bar_width=8), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(compact=True),
+               TextColumn("{task.description}"))  # fmt: skip
     with Progress(*columns, console=Console(stderr=True), refresh_per_second=4) as bar:
         task, last, done = bar.add_task("", total=count), time.perf_counter(), 0
 
@@ -28,8 +27,8 @@ def progress_bar(simulation, count: int, wanted: bool | None):
             if now - last > 0.2 or done == count:
                 last, report = now, simulation.report
                 text = (
-                    f"t = {simulation.time:.4g}  {len(simulation.rows)} bodies  {report.contacts} contacts  "
-                    f"{report.iterations} sweeps  residual {report.residual:.1e}"
+                    f"t={simulation.time:.4g} {len(simulation.rows)} bodies {report.contacts} contacts "
+                    f"{report.iterations} sweeps {report.residual:.0e}"
                 )
                 bar.update(task, completed=done, description=text)
 
