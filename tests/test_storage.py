@@ -61,6 +61,17 @@ def test_first_and_last_frame_are_always_in(tmp_path):
         assert recording.times == pytest.approx([0, 0.02, 0.04, 0.05])
 
 
+def test_a_run_driven_by_step_is_recorded_too(tmp_path):
+    sim = build(tmp_path / "run.h5", every=5)
+    for _ in range(12):
+        sim.step()
+    sim.recorders[0].end(sim)
+    with cd.open(tmp_path / "run.h5") as recording:
+        assert recording.times == pytest.approx([0, 0.005, 0.01, 0.012])
+        assert len(recording.log["time"]) == 12
+        assert np.array_equal(recording[-1].positions, sim.positions)
+
+
 @pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
 def test_resumed_run_has_the_same_bits(tmp_path, penetration):
     whole = build(tmp_path / "whole.h5", penetration=penetration).run(until=0.4)

@@ -12,7 +12,8 @@ class HDF5:
 
     ``every``: a time (float, s of simulated time) or a number of steps (int) between frames; the first and the last
     frame are always in. The file is brought up to date about once a second (less often when it is large, so that
-    writing takes a twentieth of the time at most) and at the end; it can be opened, and resumed from, at any moment.
+    writing takes a twentieth of the time at most) and at the end of a run; it can be opened, and resumed from, at any
+    moment. Who drives with ``sim.step()`` calls ``end(sim)`` after the last step.
     """
 
     PATIENCE = 20  # times the duration of a write, between two writes
@@ -25,10 +26,12 @@ class HDF5:
         self._frames, self._log = [], []
         self._checkpoint = None
         self._fresh, self._resumed = True, False
-        self._next_write = 0.0
+        self._next_write, self._stride = 0.0, None
 
     def begin(self, simulation) -> None:
-        """Write the first frame; going on after an earlier run adds to its file."""
+        """Write the first frame, once; going on after an earlier run adds to its file."""
+        if self._stride is not None:
+            return
         if not self.path.parent.is_dir():
             raise InputError(f"There is no folder {self.path.parent} for {self.path.name}; create it first.")
         self._stride = self.every if isinstance(self.every, int) else max(1, round(self.every / simulation.time_step))

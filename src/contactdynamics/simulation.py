@@ -373,6 +373,7 @@ class Simulation:
 
         Each function in the list `before_step` is called first, with the simulation: it may add and remove bodies.
         """
+        self._begin_recording()
         clock = time.perf_counter
         begin = clock()
         self.stepping = True  # until the state is whole again: a step that was cut short is not recorded
@@ -431,8 +432,7 @@ class Simulation:
 
         failures = self.failures
         self.about["until"] = float(until)
-        for recorder in self.recorders:
-            recorder.begin(self)
+        self._begin_recording()
         try:
             with progress_bar(self, count, progress) as advance:
                 for _ in range(count):
@@ -449,6 +449,11 @@ class Simulation:
                 stacklevel=2,
             )
         return self
+
+    def _begin_recording(self):
+        """Let the recorders write the state that they start from; those that have begun do nothing."""
+        for recorder in self.recorders:
+            recorder.begin(self)
 
     def _drive(self, t):
         """Give driven bodies their velocity at the time ``t``."""
