@@ -21,11 +21,11 @@ PACKAGE = ROOT / "src" / "contactdynamics"
 # From the lowest to the highest; a module or sub-package imports only from lower layers (and from its own package).
 LAYERS = [
     {"errors", "_version", "_jit", "state", "progress"},
-    {"laws", "frames", "quaternions", "shapes", "loads"},
+    {"laws", "frames", "quaternions", "shapes", "loads", "team"},
     {"materials", "solvers", "system", "detection", "rigid"},
     {"contacts", "scene", "schemes"},
     {"gauss_seidel", "storage", "packings", "motion", "analysis"},
-    {"recorders", "archive"},
+    {"recorders", "archive", "iterations", "recovery"},
     {"simulation"},
     {"plotting"},
     {"experiments"},
@@ -36,7 +36,7 @@ LAYERS = [
 EXCEPTIONS = {("motion", "plotting"), ("simulation", "plotting")}
 # Who may import what when it is loaded; the rest only inside functions.
 HEAVY = {
-    "numba": {"_jit"},
+    "numba": {"_jit", "team"},
     "matplotlib": {"plotting", "experiments"},
     "h5py": {"storage", "archive"},
     "rich": set(),

@@ -30,6 +30,10 @@ from .state import OPEN, SEPARATING, STICKING
 # Columns of a simple contact's row.
 NX, NY, NZ, PX, PY, PZ, TARGET, GAMMA = range(8)
 
+# With anticipation the solver may leave an overlap to a contact: in one step half of what is left to DEEP, at least
+# SINKING (both of the smaller radius).
+DEEP, SINKING = 9e-3, 1e-5
+
 
 class Simple(NamedTuple):
     """Simple contacts; arrays with room for more than the `count` active ones."""
@@ -38,6 +42,7 @@ class Simple(NamedTuple):
     a: np.ndarray  # (m,) rows of the bodies
     b: np.ndarray  # (m,)
     row: np.ndarray  # (m, 8) n, P, target r, gamma
+    sink: np.ndarray  # (m,) speed below the target that the solver may leave to this contact, m/s
     status: np.ndarray  # (m,)
 
 
@@ -61,7 +66,7 @@ class General(NamedTuple):
 def simple_contacts(room: int) -> Simple:
     """Empty arrays for ``room`` simple contacts."""
     rows = [np.empty(room, dtype=np.uint32) for _ in range(3)]  # unsigned: no test for negative indices
-    return Simple(*rows, np.empty((room, 8)), np.zeros(room, dtype=np.int8))
+    return Simple(*rows, np.empty((room, 8)), np.empty(room), np.zeros(room, dtype=np.int8))
 
 
 def general_contacts(room: int) -> General:
@@ -83,23 +88,17 @@ def target_velocity(gap, before, rho, h, anticipate, repair):
 
 @kernel(contract=True)
 def activate_simple(
-    pairs, ball_body, plane_body, before, free, rows, laws, h, anticipate, repair, kappa, dimension, out,
+    pairs, order, ball_body, plane_body, radius, before, free, rows, laws, h, anticipate, repair, kappa, dimension, out,
 ):  # fmt: skip
-    """Fill ``out`` with the simple contacts and add their first guess to ``rows``, which start as ``free``.
+    """Fill ``out`` with the simple pairs ``order`` and add their first guess to ``rows``, which start as ``free``.
 
-    Returns the number of contacts and the sum of (rho b)^2 over them. Where there is no room, ``rows`` are not touched.
+    Returns the sum of (rho b)^2 over them.
     """
-    found, scale = 0, 0.0
+    scale = 0.0
     first, second, law, gap, normal = pairs.first, pairs.second, pairs.law, pairs.gap, pairs.normal
     memory, status, balls = pairs.impulse, pairs.status, pairs.balls
-    for k in range(first.size):
-        found += pairs.simple[k]
-    if found > out.pair.size:
-        return found, 0.0
-    found = 0
-    for k in range(first.size):
-        if not pairs.simple[k]:
-            continue
+    for found in range(order.size):
+        k = order[found]
         a = ball_body[first[k]] if k < balls else plane_body[first[k]]
         b = ball_body[second[k]]
         nx, ny, nz = normal[k, 0], normal[k, 1], normal[k, 2]
@@ -124,6 +123,8 @@ def activate_simple(
         row[NX], row[NY], row[NZ], row[PX], row[PY], row[PZ] = nx, ny, nz, px, py, pz
         row[TARGET], row[GAMMA] = r, gamma
         out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
+        size = min(radius[first[k]], radius[second[k]]) if k < balls else radius[second[k]]
+        out.sink[found] = max(0.5 * (DEEP * size + min(gap[k], 0.0)), SINKING * size) / h if anticipate else np.inf
         fa, fb, ra, rb = free[a], free[b], rows[a], rows[b]
         ma, mb = fa[6], fb[6]
         rho = dimension / ((ma + mb) * (1.0 + (dimension - 1) * (1.0 + kappa)))
@@ -145,8 +146,7 @@ def activate_simple(
         rb[3] -= mb * mx
         rb[4] -= mb * my
         rb[5] -= mb * mz
-        found += 1
-    return found, scale
+    return scale
 
 
 @kernel

@@ -19,6 +19,7 @@ from ._jit import kernel
 from .state import FREE, OPEN, SEPARATING
 
 CELL_GROWTH = 2.0  # buckets of the hash table per ball
+ROUNDING = 1e-10  # of a radius: a gap that is zero in exact numbers
 SLACK = 3  # empty places in a list, so that a neighbour can come without a rebuild
 
 
@@ -372,10 +373,10 @@ def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, 
     """Whether a pair with this gap is active; ``held``: it stands in the memory with this ``status``.
 
     ``anticipate``: also pairs whose gap would close within the step at the velocities ``one`` or ``two``, and those
-    that pushed in the last step, whose gap may be open by a rounding. ``keep``: everything in the memory stays.
-    ``sticky``: cohesion or tension holds the pair once it has touched.
+    that pushed in the last step. ``keep``: everything in the memory stays. ``sticky``: cohesion or tension holds the
+    pair once it has touched. A pair that pushed in the last step is not lost by a rounding of its gap.
     """
-    if gap <= 0.0:
+    if gap <= 0.0 or (held and status > SEPARATING and gap <= ROUNDING * size):
         return True
     if sticky and (gap <= 1e-9 * size or (held and status > SEPARATING)):
         return True
@@ -416,7 +417,7 @@ def find_ball_contacts(
             x, y, z = places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
             square = x * x + y * y + z * z
             touch = radius[i] + radius[j] + slack
-            if square > touch * touch and not wide:
+            if square > touch * touch * (1.0 + ROUNDING) and not wide:
                 continue
             distance = np.sqrt(square)
             gap, f = distance - touch, 1.0 / distance
@@ -452,7 +453,7 @@ def find_plane_contacts(
         for i in range(radius.size):
             gap = nx * places[i, 0] + ny * places[i, 1] + nz * places[i, 2] - level - radius[i]
             b = body[i]
-            if (gap > 0.0 and not wide) or kind[b] != FREE:
+            if (gap > ROUNDING * radius[i] and not wide) or kind[b] != FREE:
                 continue
             while k < old.first.size and (old.first[k] < p or (old.first[k] == p and old.second[k] < i)):
                 k += 1

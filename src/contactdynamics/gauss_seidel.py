@@ -1,12 +1,10 @@
-"""Nonlinear Gauss-Seidel on rigid bodies, without matrices (2004, section 6.2): sweeps, residual, works.
+"""Nonlinear Gauss-Seidel on rigid bodies, without matrices (2004, section 6.2): one sweep, residual, memory, works.
 
 A contact is solved exactly with the other ones held, and the velocities of its two bodies are corrected at once
-(2004, eq. 37). See `contacts` for the arrays. The file is long because each of its stages (sweep, residual, memory,
-ledger) is written twice, once for simple contacts, where speed decides, and once for general ones; they belong side by
-side.
+(2004, eq. 37). See `contacts` for the arrays and `iterations` for the order of the contacts and the number of sweeps.
+The file is long because each of its stages is written twice, once for simple contacts, where speed decides, and once
+for general ones; they belong side by side.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -79,13 +77,14 @@ def sweep_simple(rows, contacts, order, kappa):
 
 
 @kernel(contract=True)
-def measure_simple(rows, contacts, count, kappa, dimension, shares):
-    """Sums over the simple contacts: |natural map|^2, |P|^2, worst contact and its share, |b(U, P)|, P.P / rho.
+def measure_simple(rows, contacts, begin, end, kappa, dimension, shares):
+    """Sums over some simple contacts: |natural map|^2, |P|^2, worst contact and its share, |b(U, P)|, P.P / rho; and
+    the number of those that sink.
 
-    ``shares`` (count,) gets each contact's |natural map|^2.
+    ``shares`` (m,) gets each contact's |natural map|^2, inf where it sinks.
     """
-    error, size, worst, largest, bipotential, work = 0.0, 0.0, -1, -1.0, 0.0, 0.0
-    for k in range(count):
+    error, size, worst, largest, bipotential, work, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0
+    for k in range(begin, end):
         a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
         nx, ny, nz, gamma = c[NX], c[NY], c[NZ], c[GAMMA]
         ux, uy, uz = slip(rows, a, b, nx, ny, nz)
@@ -109,13 +108,16 @@ def measure_simple(rows, contacts, count, kappa, dimension, shares):
         share = (p_n - y_n) ** 2 + (qx - shrink * xx) ** 2 + (qy - shrink * xy) ** 2 + (qz - shrink * xz) ** 2
         error += share
         shares[k] = share
+        if u_n < -contacts.sink[k]:
+            sinking += 1
+            shares[k] = np.inf
         square = c[PX] ** 2 + c[PY] ** 2 + c[PZ] ** 2
         size += square
         bipotential += abs(product)
         work += square / rho
         if share > largest:
             worst, largest = k, share
-    return error, size, worst, largest, bipotential, work
+    return error, size, worst, largest, bipotential, work, sinking
 
 
 @kernel
@@ -313,212 +315,6 @@ def moment_error(w, spin, bound, p_n, m):
 
 
 @kernel
-def nlgs(rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work, hint):
-    """Plain nonlinear Gauss-Seidel, the reference: sweep until the residual is below the tolerance.
-
-    Returns sweeps, residual, worst contact, complementarity error. ``work`` are the arrays of `work_arrays`; ``hint``
-    is not used: the reference has no memory but the impulses.
-    """
-    residual, worst, complementarity = 0.0, -1, 0.0
-    next_check = 1
-    order = work.order[:m]
-    _take_all(work, m)
-    for iteration in range(1, max_iterations + 1):
-        sweep_simple(rows, simple, order, kappa)
-        if g > 0:
-            sweep_general(rows, inverse, general, g)
-        if iteration < next_check and iteration < max_iterations:
-            continue
-        next_check = iteration + max(1, iteration // 5)
-        residual, worst, complementarity = measure(
-            rows, simple, m, general, g, kappa, dimension, scale_free, work.shares
-        )
-        if residual <= tolerance:
-            return iteration, residual, worst, complementarity
-    return max_iterations, residual, worst, complementarity
-
-
-class Work(NamedTuple):
-    """Scratch arrays of the solvers; room for m contacts and N bodies."""
-
-    order: np.ndarray  # (m,) contacts of the present sweeps
-    shares: np.ndarray  # (m,) each contact's part of the squared residual
-    impulse: np.ndarray  # (m, 3) the last iterate
-    rows: np.ndarray  # (N, 6)
-    bodies: np.ndarray  # (N,) bodies of the present sweeps
-    mark: np.ndarray  # (N,)
-
-
-def work_arrays(contacts: int, bodies: int) -> Work:
-    """Scratch arrays for a solver."""
-    return Work(
-        np.empty(contacts, dtype=np.uint32), np.empty(contacts), np.empty((contacts, 3)), np.empty((bodies, 6)),
-        np.empty(bodies, dtype=np.uint32), np.zeros(bodies, dtype=np.int8),
-    )  # fmt: skip
-
-
-@kernel
-def extrapolate(rows, simple, order, bodies, old_impulse, old_rows, beta):
-    """y = x + beta (x - x_old) on impulses and velocities together, x_old = x; they stay consistent (2004, eq. 36)."""
-    for k in range(order.size):
-        at = order[k]
-        c, o = simple.row[at], old_impulse[at]
-        for i in range(3):
-            x = c[PX + i]
-            c[PX + i] = x + beta * (x - o[i])
-            o[i] = x
-    for k in range(bodies.size):
-        r, o = rows[bodies[k]], old_rows[bodies[k]]
-        for i in range(6):
-            x = r[i]
-            r[i] = x + beta * (x - o[i])
-            o[i] = x
-
-
-@kernel
-def keep_iterate(rows, simple, order, bodies, work):
-    """Remember the present impulses and velocities as the last iterate."""
-    for k in range(order.size):
-        at = order[k]
-        for i in range(3):
-            work.impulse[at, i] = simple.row[at, PX + i]
-    for k in range(bodies.size):
-        at = bodies[k]
-        for i in range(6):
-            work.rows[at, i] = rows[at, i]
-
-
-@kernel
-def accelerated_sweeps(rows, inverse, simple, general, g, kappa, order, bodies, work, count, t, last, plain):
-    """``count`` sweeps over the contacts ``order`` with Nesterov's extrapolation before each; ends on a sweep.
-
-    ``t`` is the momentum (1 at a start) and ``last`` the change of the sweep before; both are returned. Restarted when
-    the change made by a sweep grows. Where there are general contacts, which are not extrapolated, or where ``plain``,
-    there is no extrapolation.
-    """
-    for _ in range(count):
-        if g > 0 or plain:
-            sweep_simple(rows, simple, order, kappa)
-            if g > 0:
-                sweep_general(rows, inverse, general, g)
-            continue
-        new = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
-        extrapolate(rows, simple, order, bodies, work.impulse, work.rows, (t - 1.0) / new)
-        t = new
-        change = sweep_simple(rows, simple, order, kappa)
-        if change > last:
-            t = 1.0
-        last = change
-    return t, last
-
-
-@kernel
-def hot_contacts(simple, m, work, limit):
-    """Contacts of all bodies that some contact with a share above ``limit`` acts on; returns numbers of both."""
-    work.mark[:] = 0
-    for k in range(m):
-        if work.shares[k] > limit:
-            work.mark[simple.a[k]] = 1
-            work.mark[simple.b[k]] = 1
-    contacts, bodies = 0, 0
-    for k in range(m):
-        a, b = simple.a[k], simple.b[k]
-        if work.mark[a] == 1 or work.mark[b] == 1:
-            work.order[contacts] = k
-            contacts += 1
-            for body in (a, b):
-                if work.mark[body] == 0:
-                    work.mark[body] = 2  # a neighbour: its velocity changes, its other contacts wait
-    for body in range(work.mark.size):
-        if work.mark[body]:
-            work.bodies[bodies] = body
-            bodies += 1
-    return contacts, bodies
-
-
-@kernel
-def accelerated(
-    rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work, hint
-):
-    """Gauss-Seidel with Nesterov's extrapolation, on the contacts that need it.
-
-    Rounds of sweeps between full evaluations of the residual. A round goes over all contacts or, where the residual
-    sits on few of them, over those around it; only the full residual decides when to stop. ``hint`` is the number of
-    sweeps that the last step needed: no need to look much earlier. Returns as `nlgs`.
-    """
-    residual, worst, complementarity = 0.0, -1, 0.0
-    done, since, count, all_bodies = 0, 0, 1, work.mark.size
-    contacts, bodies, fresh = m, all_bodies, True
-    t, last, plain, best = 1.0, np.inf, False, np.inf
-    _take_all(work, m)
-    while done < max_iterations:
-        order, moving = work.order[:contacts], work.bodies[:bodies]
-        if fresh:
-            keep_iterate(rows, simple, order, moving, work)
-            t, last = 1.0, np.inf
-        count = min(count, max_iterations - done)
-        t, last = accelerated_sweeps(
-            rows, inverse, simple, general, g, kappa, order, moving, work, count, t, last, plain
-        )
-        done += count
-        before = residual
-        residual, worst, complementarity = measure(
-            rows, simple, m, general, g, kappa, dimension, scale_free, work.shares
-        )
-        if residual <= tolerance:
-            break
-        if done == 1:
-            count = max(2, int(0.7 * hint) - 1)
-        else:  # as many more as the decay since the last look asks for, within reason
-            pace = np.log(before / residual) / count if before > residual else 0.0
-            need = np.log(residual / tolerance) / pace if pace > 0.0 else done
-            count = int(max(2.0, min(0.8 * need, 0.5 * done, 64.0)))
-        # Friction can make the extrapolation cycle: where 60 sweeps have not halved the residual, go on without it.
-        if residual < 0.5 * best:
-            best, since = residual, done
-        elif done - since >= 60:
-            plain, contacts, bodies = True, m, all_bodies
-            _take_all(work, m)
-        fresh = contacts < m
-        if m > 0 and g == 0 and not plain:
-            # A contact below this may stay as it is: all of them together are then below half the tolerance.
-            total = 0.0
-            for k in range(m):
-                total += work.shares[k]
-            contacts, bodies = hot_contacts(simple, m, work, 0.25 * total * (tolerance / residual) ** 2 / m)
-            if 3 * contacts > m:  # most need it: go on over all, with the momentum gained
-                contacts, bodies = m, all_bodies
-                _take_all(work, m)
-            else:
-                fresh = True
-    return done, residual, worst, complementarity
-
-
-@kernel
-def _take_all(work, m):
-    """All contacts and all bodies, in order."""
-    for k in range(m):
-        work.order[k] = k
-    for k in range(work.mark.size):
-        work.bodies[k] = k
-
-
-@kernel
-def measure(rows, simple, m, general, g, kappa, dimension, scale_free, shares):
-    """Residual, worst contact (general ones are numbered after the simple ones) and complementarity error."""
-    error, size, worst, largest, bipotential, work = measure_simple(rows, simple, m, kappa, dimension, shares)
-    if g > 0:
-        e, s, w, l, b, k = measure_general(rows, general, g, dimension)
-        error, size, bipotential, work = error + e, size + s, bipotential + b, work + k
-        if l > largest:
-            worst = m + w
-    scale = max(size, scale_free)
-    if scale == 0.0:
-        return 0.0, worst, 0.0
-    return np.sqrt(error / scale), worst, bipotential / work if work > 0.0 else 0.0
-
-
-@kernel
 def store_simple(rows, contacts, count, kappa, tolerance, pairs):
     """Find the status of the simple contacts and store it with the impulse in the pairs.
 
@@ -638,69 +434,3 @@ def driven_power(rows, body, arm, frame, p, m):
         total += v * (frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2])
         total += w[c] / scale * (frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2])
     return total
-
-
-@kernel
-def overlaps(rows, simple, m, general, g, pairs, radius, h, depth):
-    """Overlap (m + g,) of each contact at the end of the step over the smaller radius; returns the largest.
-
-    The gap at the end is that at the midpoint plus h U_n / 2.
-    """
-    worst = 0.0
-    u = np.empty(3)
-    for k in range(m + g):
-        if k < m:
-            c = simple.row[k]
-            x, y, z = slip(rows, simple.a[k], simple.b[k], c[NX], c[NY], c[NZ])
-            u_n, pair = x * c[NX] + y * c[NY] + z * c[NZ], int(simple.pair[k])
-        else:
-            q = k - m
-            relative_velocity(rows, general.a[q], general.b[q], general.frame[q], general.arm_a[q], general.arm_b[q], u)
-            u_n, pair = u[0], int(general.pair[q])
-        size = radius[pairs.second[pair]]
-        if pair < pairs.balls:
-            size = min(size, radius[pairs.first[pair]])
-        depth[k] = -(pairs.gap[pair] + 0.5 * h * u_n) / size
-        worst = max(worst, depth[k])
-    return worst
-
-
-@kernel
-def recover(position, rows, simple, m, general, g, pairs, radius, depth, keep, most, gravity, mass):
-    """Move bodies apart until no contact overlaps by more than ``keep`` of the smaller radius, each by ``most`` at
-    most.
-
-    Gauss-Seidel on displacements, without friction, in the metric of masses; velocities stay as they are. ``depth`` of
-    `overlaps`. Returns the work done against gravity.
-    """
-    shift = np.zeros((rows.shape[0], 3))
-    for _ in range(100):
-        moved = 0.0
-        for k in range(m + g):
-            if k < m:
-                a, b, pair = int(simple.a[k]), int(simple.b[k]), int(simple.pair[k])
-            else:
-                a, b, pair = int(general.a[k - m]), int(general.b[k - m]), int(general.pair[k - m])
-            size = radius[pairs.second[pair]]
-            if pair < pairs.balls:
-                size = min(size, radius[pairs.first[pair]])
-            n = pairs.normal[pair]
-            open_ = (depth[k] - keep) * size
-            for c in range(3):
-                open_ -= n[c] * (shift[b, c] - shift[a, c])
-            if open_ > 0.0:
-                moved = max(moved, open_ / size)
-                share = open_ / (rows[a, 6] + rows[b, 6])
-                for c in range(3):
-                    shift[a, c] -= rows[a, 6] * share * n[c]
-                    shift[b, c] += rows[b, 6] * share * n[c]
-        if moved < 0.1 * keep:
-            break
-    work = 0.0
-    for i in range(shift.shape[0]):
-        size = np.sqrt(shift[i, 0] ** 2 + shift[i, 1] ** 2 + shift[i, 2] ** 2)
-        scale = most / size if size > most else 1.0
-        for c in range(3):
-            position[i, c] += scale * shift[i, c]
-            work -= mass[i] * gravity[c] * scale * shift[i, c]
-    return work

@@ -17,13 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from . import contacts as prepare
-from . import detection, gauss_seidel, quaternions, rigid
+from . import detection, gauss_seidel, iterations, quaternions, recovery, rigid
 from .errors import ConvergenceError, ConvergenceWarning, InputError, is_number
 from .materials import COHESION, FRICTION_1, FRICTION_2, ROLLING, SPINNING, TAU, TENSION
 from .scene import Scene, join
 from .state import FREE, Balls, Bodies, Contacts, Energy, Frame, Planes, SolveReport, Springs
+from .team import Team
 
-SOLVERS = {"accelerated": gauss_seidel.accelerated, "nlgs": gauss_seidel.nlgs}
+SOLVERS = {"accelerated": iterations.accelerated, "nlgs": iterations.nlgs}
+SMALL = 500  # contacts up to which one thread is faster
 STAGES = ("detection", "frames", "solve", "integrate", "record")
 
 
@@ -62,8 +64,11 @@ class Simulation:
     solver
         "accelerated" (Nesterov's extrapolation around Gauss-Seidel, on the contacts that need it) or "nlgs" (plain
         Gauss-Seidel, the reference); the law and the residual are the same.
+    threads
+        Threads that sweep, 8 at most; the result is the same to the bit. More than one pays on an idle machine only.
     penetration
-        "moreau" (contacts active where the gap at the midpoint is <= 0) or "anticipate" (nothing sinks in).
+        "moreau" (contacts active where the gap at the midpoint is <= 0) or "anticipate" (nothing sinks in by more than
+        about 1 % of the smaller radius, which the tolerance may leave).
     recovery
         Speed (m/s) at most at which existing overlaps above 0.2 % of a radius are opened; none by default. Bodies are
         moved, velocities stay as they are; the work against gravity is in the ledger.
@@ -90,6 +95,7 @@ class Simulation:
         tolerance: float = 1e-3,
         max_iterations: int = 1000,
         solver: str = "accelerated",
+        threads: int = 1,
         penetration: str = "moreau",
         recovery: float = 0.0,
         on_failure: str = "warn",
@@ -107,6 +113,8 @@ class Simulation:
             raise InputError(f"Simulation got max_iterations={max_iterations!r}; give a positive whole number.")
         if solver not in SOLVERS:
             raise InputError(f"solver is {solver!r}; choose one of {', '.join(SOLVERS)}.")
+        if threads not in range(1, iterations.GROUPS + 1):
+            raise InputError(f"threads is {threads!r}; give a whole number from 1 to {iterations.GROUPS}.")
         if penetration not in ("moreau", "anticipate"):
             raise InputError(f"penetration is {penetration!r}; choose 'moreau' or 'anticipate'.")
         if on_failure not in ("warn", "raise", "ignore"):
@@ -116,7 +124,8 @@ class Simulation:
         self.scene, self.model = scene, scene.freeze()
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
-        self.solver, self._work = solver, gauss_seidel.work_arrays(0, 0)
+        self.solver, self._work = solver, iterations.work_arrays(0, 0)
+        self.threads, self._team, self._alone = int(threads), Team(int(threads)), Team(1)
         self.recorders = list(recorders)
         self.before_step = []
         self.stepping = False
@@ -327,7 +336,9 @@ class Simulation:
     def _contacts(self) -> Contacts:
         """Contacts of both classes, with frames, in the scene's dimension."""
         m, g = self._count
-        d, s, q = self.model.dimension, self._simple, self._general
+        d, q = self.model.dimension, self._general
+        sorted_ = np.argsort(self._simple.pair[:m])  # the user sees them in the order of the pairs
+        s = prepare.Simple(*(array[sorted_] for array in self._simple))
         normals = np.concatenate([s.row[:m, :3], q.frame[:g, 0]])
         frames = np.empty((m + g, 3, 3))
         for k in range(m):
@@ -562,16 +573,14 @@ class Simulation:
         while True:
             begin = time.perf_counter()
             scale = self._fill()
-            framed += time.perf_counter() - begin
             m, g = self._count
-            if len(self._work.order) < m or len(self._work.mark) != len(self.rows):
-                self._work = gauss_seidel.work_arrays(len(self._simple.pair), len(self.rows))
-            iterations, residual, worst, complementarity = SOLVERS[self.solver](
-                self.rows, self._inverse, self._simple, m, self._general, g, self._kappa, self.model.dimension, scale,
-                self.tolerance, self.max_iterations, self._work, self._hint,
+            framed += time.perf_counter() - begin
+            done, residual, worst, complementarity = (self._team if m > SMALL else self._alone)(
+                SOLVERS[self.solver], self.rows, self._inverse, self._simple, m, self._general, g, self._kappa,
+                self.model.dimension, scale, self.tolerance, self.max_iterations, self._work, self._hint,
             )  # fmt: skip
-            sweeps += iterations if m + g else 0
-            self._hint = iterations
+            sweeps += done if m + g else 0
+            self._hint = done
             begun = self.pairs.status.copy()
             cone, size = gauss_seidel.store_simple(self.rows, self._simple, m, self._kappa, self.tolerance, self.pairs)
             if g:
@@ -586,20 +595,25 @@ class Simulation:
         """Contacts of the step from the active pairs, with the first guess added to the velocities."""
         pairs, model, b = self.pairs, self.model, self.bodies
         h, anticipate = self.time_step, self.penetration == "anticipate"
-        while True:
-            m, scale = prepare.activate_simple(
-                pairs, model.balls.body, model.planes.body, self._before, self._free, self.rows, model.laws, h,
-                anticipate, self._repairing, self._kappa, model.dimension, self._simple,
-            )  # fmt: skip
-            if m <= len(self._simple.pair):
-                break
-            self._simple = prepare.simple_contacts(int(1.3 * m) + 64)
+        if len(self._work.mark) != len(self.rows):
+            self._work = iterations.work_arrays(len(self._work.order), len(self.rows))
+        bodies = model.balls.body, model.planes.body
+        m = iterations.arrange(b.position, self.rows, pairs, *bodies, self._work)
+        if m > len(self._work.order):
+            self._work = iterations.work_arrays(int(1.2 * m) + 64, len(self.rows))
+            iterations.arrange(b.position, self.rows, pairs, *bodies, self._work)
+        if m > len(self._simple.pair):
+            self._simple = prepare.simple_contacts(int(1.2 * m) + 64)
+        scale = prepare.activate_simple(
+            pairs, self._work.order[:m], *bodies, model.balls.radius, self._before, self._free, self.rows, model.laws,
+            h, anticipate, self._repairing, self._kappa, model.dimension, self._simple,
+        )  # fmt: skip
         g = 0
         if not self._all_simple:
             rigid.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, self._inverse)
             while True:
                 g, more = prepare.activate_general(
-                    pairs, model.balls.body, model.planes.body, model.balls.material, model.planes.material,
+                    pairs, *bodies, model.balls.material, model.planes.material,
                     self._places, model.balls.radius, b.position, b.orientation, self._before, self._free,
                     self._inverse, model.laws, model.law_axes, h, anticipate, self._repairing, model.dimension,
                     self._general,
@@ -638,8 +652,8 @@ class Simulation:
         m, g = self._count
         depth = np.empty(m + g)
         head = (self.rows, self._simple, m, self._general, g, self.pairs, self.model.balls.radius)
-        if gauss_seidel.overlaps(*head, self.time_step, depth) > self.RECOVER_ABOVE:
-            self._sums[4] += gauss_seidel.recover(
+        if recovery.overlaps(*head, self.time_step, depth) > self.RECOVER_ABOVE:
+            self._sums[4] += recovery.recover(
                 self.bodies.position, *head, depth, self.RECOVER_TO, self.recovery * self.time_step,
                 self.model.gravity, self.bodies.mass,
             )  # fmt: skip
