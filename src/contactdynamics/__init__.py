@@ -29,7 +29,9 @@ _NAMES = {
     "open": "storage",
     "packings": "packings",
     "schemes": "schemes",
+    "sets": "sets",
     "solve": "solvers",
+    "sweep": "sweeping",
 }
 
 __all__ = ["__version__", *_NAMES]
