@@ -23,6 +23,7 @@ LAYERS = [
     {"errors", "_version", "_jit", "state", "progress"},
     {"laws", "frames", "quaternions", "shapes", "loads"},
     {"materials", "solvers", "system", "detection", "rigid"},
+    {"generalised"},
     {"contacts", "scene", "schemes", "sets"},
     {"gauss_seidel", "storage", "packings", "motion", "analysis", "sweeping"},
     {"recorders", "archive"},

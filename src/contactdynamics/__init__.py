@@ -24,6 +24,7 @@ _NAMES = {
     "Sphere": "shapes",
     "System": "system",
     "analysis": "analysis",
+    "friction_surface": "generalised",
     "integrate": "motion",
     "loads": "loads",
     "open": "storage",
