@@ -97,7 +97,7 @@ def measure_simple(rows, contacts, count, kappa, dimension, shares):
         u_t = np.sqrt(tx * tx + ty * ty + tz * tz)
         p_n = c[PX] * nx + c[PY] * ny + c[PZ] * nz
         qx, qy, qz = c[PX] - p_n * nx, c[PY] - p_n * ny, c[PZ] - p_n * nz
-        product = (u_n + gamma * u_t) * p_n + tx * qx + ty * qy + tz * qz
+        product = (abs(u_n) + gamma * u_t) * p_n + tx * qx + ty * qy + tz * qz
         # P - rho U^ with de Saxce's U^ = U + gamma |U_t| n, projected on the cone
         x_n = p_n - rho * (u_n + gamma * u_t)
         xx, xy, xz = qx - rho * tx, qy - rho * ty, qz - rho * tz
@@ -283,7 +283,7 @@ def measure_general(rows, contacts, count, dimension):
             share += moment_error(w, t, bound, contacts.impulse[k, 0], m) * mean / dimension
         if not open_ and not held:
             slide = np.sqrt((bound[0] * u[1]) ** 2 + (bound[1] * u[2]) ** 2)
-            bipotential += abs(p[0] * (u[0] + slide) + p[1] * u[1] + p[2] * u[2])
+            bipotential += abs(p[0] * (abs(u[0]) + slide) + p[1] * u[1] + p[2] * u[2])
         error += share
         size += square
         work += square / rho
@@ -316,7 +316,7 @@ def moment_error(w, spin, bound, p_n, m):
 def nlgs(rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work, hint):
     """Plain nonlinear Gauss-Seidel, the reference: sweep until the residual is below the tolerance.
 
-    Returns sweeps, residual, worst contact, complementarity error. ``work`` are the arrays of `work_arrays`; ``hint``
+    Returns sweeps, residual, worst contact, bipotential. ``work`` are the arrays of `work_arrays`; ``hint``
     is not used: the reference has no memory but the impulses.
     """
     residual, worst, complementarity = 0.0, -1, 0.0
@@ -505,7 +505,7 @@ def _take_all(work, m):
 
 @kernel
 def measure(rows, simple, m, general, g, kappa, dimension, scale_free, shares):
-    """Residual, worst contact (general ones are numbered after the simple ones) and complementarity error."""
+    """Residual, worst contact (general ones are numbered after the simple ones) and bipotential, relative."""
     error, size, worst, largest, bipotential, work = measure_simple(rows, simple, m, kappa, dimension, shares)
     if g > 0:
         e, s, w, l, b, k = measure_general(rows, general, g, dimension)
