@@ -16,17 +16,21 @@ the power it dissipates; phi_1 as in `laws`. Where W_nn + W_nt . s <= 0 no force
 (Painleve's paradox): the motion is blocked, D = infinity.
 
 With two components the surface is the segment between two coefficients. With three and W_nt not zero D need not be
-convex (isotropic friction g: not for g |W_nt| > W_nn / 2); C is then the largest set with -c . v <= D(v) for all v.
+convex (isotropic friction g: not for g |W_nt| > W_nn / 2); C is then the largest set with -c . v <= D(v) for all v,
+and a blocked direction is only as hard as a zigzag around it. In all cases with W_nt not zero the normality rule makes
+the direction of friction differ from Coulomb's.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq, minimize_scalar
 
 from .errors import InputError
-from .laws import dissipation, solve_contact
+from .laws import solve_contact
+from .solvers import project
 from .state import SEPARATING, SLIDING, STICKING
-from .system import System
+from .system import System, derivative
 
 
 @dataclass(frozen=True)
@@ -49,21 +53,25 @@ class FrictionSurface:
             raise InputError(f"The velocity has shape {velocity.shape}; the system has {len(self.normal)} freedoms.")
         return self.local_dissipation(self.tangent @ velocity)
 
-    def local_dissipation(self, sliding: np.ndarray) -> float:
-        """D for the sliding velocity U_t (d-1,)."""
-        local = np.append(0.0, sliding)
-        lost = dissipation(local, self.friction)
-        if lost == 0.0:
-            return 0.0
+    def local_dissipation(self, sliding: np.ndarray) -> float | np.ndarray:
+        """D for the sliding velocity U_t (d-1,), or for several (k, d-1)."""
+        if sliding.shape[-1] == 1:
+            lost = np.where(sliding > 0, self.friction[1] * sliding, -self.friction[0] * sliding)[..., 0]
+        else:
+            lost = np.sqrt(((self.friction * sliding) ** 2).sum(axis=-1))
         w_nn = self.delassus[0, 0]
-        pivot = w_nn + self.delassus[0, 1:] @ self._force(sliding)
-        return lost * np.sqrt(w_nn) / pivot if pivot > 1e-13 * w_nn else np.inf
+        pivot = w_nn + self._force(sliding) @ self.delassus[0, 1:]
+        held = pivot > 1e-13 * w_nn
+        finite = lost * np.sqrt(w_nn) / np.where(held, pivot, 1.0)
+        result = np.where(held | (lost == 0.0), finite, np.inf)
+        return float(result) if result.ndim == 0 else result
 
     def _force(self, sliding):
-        """s(U_t) (d-1,): the tangential force on Coulomb's cone at P_n = 1 that dissipates most."""
-        if len(sliding) == 1:
-            return np.array([-self.friction[1] if sliding[0] > 0 else self.friction[0]])
-        return -(self.friction**2) * sliding / np.sqrt((self.friction * sliding) @ (self.friction * sliding))
+        """s(U_t) (..., d-1): the tangential force on Coulomb's cone at P_n = 1 that dissipates most."""
+        if sliding.shape[-1] == 1:
+            return np.where(sliding > 0, -self.friction[1], self.friction[0])
+        size = np.sqrt(((self.friction * sliding) ** 2).sum(axis=-1, keepdims=True))
+        return -(self.friction**2) * sliding / np.where(size > 0, size, 1.0)
 
     def coefficient(self, velocity) -> float:
         """D(v) / |v| with the tangential part v of a ``velocity`` and its norm in the inertia: mu^- or mu^+ of 2013."""
@@ -157,7 +165,9 @@ def _tangential(surface, own, sliding, normal, blocks):
 
     def bound(direction):
         lost = surface.local_dissipation(direction) * size
-        return (np.inf if blocks else 0.0) if normal == 0.0 and lost == np.inf else normal * lost
+        if normal == 0.0:  # 0 times infinity is what `blocks` says
+            return np.where((lost == np.inf) & blocks, np.inf, 0.0)
+        return normal * lost
 
     if not own.any():
         return np.zeros(len(sliding))  # no friction, or the other contacts leave no tangential motion
@@ -168,11 +178,51 @@ def _tangential(surface, own, sliding, normal, blocks):
         axis = axes[:, -1]
         return np.clip(-(axis @ sliding) / spread[-1], -bound(axis), bound(-axis)) * axis
     if np.abs(surface.delassus[0, 1:]).max() > 1e-12 * surface.delassus[0, 0]:
-        raise InputError(
-            "The scheme generalised treats contacts of three components only where W_nt = 0, as for a particle; "
-            "use two components, or scheme='midpoint'."
-        )
+        return _skew(own, sliding, bound)
     block, p = np.eye(3), np.zeros(3)
     block[1:, 1:] = own
     solve_contact(block, np.append(-normal, sliding), surface.friction, p)
     return p[1:]
+
+
+def _skew(own, sliding, bound):
+    """c (2,) that minimises c . own c / 2 + c . U over the convex set {-c . e <= bound(e) for all directions e}.
+
+    By half-planes: the minimum over those found so far is exact (`solvers.project`); the direction that it violates
+    most joins them. Then, on a smooth part of the boundary, c(e) = -(bound e + bound' e') with U + own c along e is a
+    scalar equation for the angle of e.
+    """
+    start = -np.linalg.solve(own, sliding)
+    grid = np.linspace(0.0, 2 * np.pi, 257)[:-1]
+    c, directions, bounds = start, np.empty((0, 2)), np.empty(0)
+
+    def unit(angle):
+        return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+
+    def lacking(angle):
+        return unit(angle) @ c + bound(unit(angle))
+
+    for _ in range(100):
+        k = int(np.argmin(lacking(grid)))
+        near = (grid[k] - 0.03, grid[k] + 0.03)
+        angle = minimize_scalar(lacking, bounds=near, method="bounded", options={"xatol": 1e-10}).x
+        if lacking(angle) >= -1e-13 * np.abs(start).max():
+            break
+        directions, bounds = np.vstack([directions, unit(angle)]), np.append(bounds, bound(unit(angle)))
+        c = start + np.linalg.solve(own, directions.T @ project(own, start, directions, bounds))
+    if not len(bounds):
+        return c  # sticks
+
+    def touching(angle):
+        e, across = unit(angle), unit(angle + np.pi / 2)
+        return -(bound(e) * e + derivative(lambda s: float(bound(unit(angle + s))), 0.1) * across)
+
+    def aside(angle):
+        return unit(angle + np.pi / 2) @ (sliding + own @ touching(angle))
+
+    velocity = sliding + own @ c
+    angle = np.arctan2(velocity[1], velocity[0])
+    ends = angle - 1e-4, angle + 1e-4
+    if not np.isfinite(bound(unit(np.array(ends)))).all() or aside(ends[0]) * aside(ends[1]) > 0:
+        return c  # a corner of the set, or sticking at its edge
+    return touching(brentq(aside, *ends, xtol=1e-15))
