@@ -242,6 +242,8 @@ def test_a_network_does_not_depend_on_the_number_of_steps():
         (lambda: cd.sweep(sets.Ball((0, 0), lambda t: 1 - t), (0, 0), [0, 2]), "radius of the ball is -1"),
         (lambda: cd.sweep(sets.Ball(lambda t: (t / 0.0 if t else 0, 0), 1), (0, 0), [0]), None),
         (lambda: cd.sweep(sets.Ball(lambda t: (math.inf if t else 0, 0), 1), (0, 0), [0, 1]), "give finite numbers"),
+        (lambda: sets.Ball((0, 0), 1).project(0, (math.nan, 2)), "one vector of finite numbers"),
+        (lambda: sets.Box((0, 0), (1, 1)).project(0, "here"), "give numbers"),
         (lambda: sets.Ball("x", 1).project(0, (0, 0)), "give numbers, or a function of t"),
         (lambda: sets.Box((1, 0), (0, 1)).project(0, (0, 0)), "box is empty at t = 0"),
         (lambda: sets.HalfSpace((0, 0), 1).project(0, (0, 0)), "normal of the half-space is zero"),

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, as_numbers
 from .solvers import project as least_multipliers
 from .system import derivative
 
@@ -48,6 +48,14 @@ def _evaluated(label: str, given, t: float, shape: tuple, *, infinite: bool = Fa
     return array
 
 
+def _point(x) -> np.ndarray:
+    """A copy of the point given, as a vector."""
+    point = as_numbers("The point", x).copy()
+    if point.ndim != 1 or not np.isfinite(point).all():
+        raise InputError(f"The point is {x!r}; give one vector of finite numbers.")
+    return point
+
+
 class Set:
     """What all sets share. A set of one's own needs `rows`, and `project` where it knows a better one."""
 
@@ -64,10 +72,10 @@ class Set:
 
         Where the set is not convex: a point y with x - y in its normal cone, found from x along the gradients.
         """
-        x = np.asarray(x, dtype=float)
+        x = _point(x)
         values, gradients = self.rows(t, x)
         if not (values > 0).any():
-            return x.copy()
+            return x
         y, multipliers, last, scale = x, np.zeros(len(values)), np.inf, np.abs(x).max()
         for _ in range(MAX_ITERATIONS):
             kept = values > -np.inf
@@ -86,7 +94,7 @@ class Set:
 
     def violation(self, t: float, x) -> float:
         """How far ``x`` lies outside at the time ``t``: the largest f_i / |grad f_i|, or 0."""
-        values, gradients = self.rows(t, np.asarray(x, dtype=float))
+        values, gradients = self.rows(t, _point(x))
         outside = values > 0
         return float((values[outside] / np.linalg.norm(gradients[outside], axis=1)).max(initial=0.0))
 
@@ -150,7 +158,7 @@ class Ball(Set):
         return weights[0] / distance * (np.eye(len(x)) - np.outer(away, away) / distance**2)
 
     def project(self, t, x):
-        x = np.array(x, dtype=float)
+        x = _point(x)
         centre, radius = self._parts(t, len(x))
         distance = np.linalg.norm(x - centre)
         return x if distance <= radius else centre + (radius / distance) * (x - centre)
@@ -191,7 +199,7 @@ class Polyhedron(Set):
         return Rows(normals @ x - offsets, normals)
 
     def project(self, t, x):
-        x = np.array(x, dtype=float)
+        x = _point(x)
         values, normals = self.rows(t, x)
         return x - normals.T @ _pushes(self, t, np.eye(len(x)), x, normals, values)
 
@@ -216,7 +224,7 @@ class HalfSpace(Polyhedron):
         return normal[None], offset[None]
 
     def project(self, t, x):
-        x = np.array(x, dtype=float)
+        x = _point(x)
         values, normals = self.rows(t, x)
         return x - max(0.0, values[0]) / (normals[0] @ normals[0]) * normals[0]
 
@@ -244,7 +252,7 @@ class Box(Set):
         return Rows(np.append(lower - x, x - upper), np.vstack([-identity, identity]))
 
     def project(self, t, x):
-        x = np.asarray(x, dtype=float)
+        x = _point(x)
         return np.clip(x, *self._parts(t, len(x)))
 
 
@@ -294,11 +302,11 @@ class Region(Set):
         return Rows(np.array([value]), slope[None])
 
     def project(self, t, x):
-        x = np.array(x, dtype=float)
+        x = _point(x)
         return x if self._value(t, x) <= 0 else super().project(t, x)
 
     def violation(self, t, x):
-        x = np.asarray(x, dtype=float)
+        x = _point(x)
         return 0.0 if self._value(t, x) <= 0 else super().violation(t, x)
 
     def second(self, t, x, weights):
@@ -361,7 +369,7 @@ class Moved(Set):
         return rotation @ self.set.second(t, rotation.T @ (x - shift), weights) @ rotation.T
 
     def project(self, t, x):
-        x = np.array(x, dtype=float)
+        x = _point(x)
         if self.violation(t, x) == 0.0:
             return x  # not moved by the rounding of the rotation
         shift, rotation = self._parts(t, len(x))
