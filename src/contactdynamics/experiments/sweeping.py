@@ -248,7 +248,7 @@ def cave_picture(outcome):
     axes.set(xlabel="$x^1$", ylabel="$x^2$", zlabel="depth $t$", zlim=(DEPTH, 0))
     axes.set_box_aspect((np.ptp(x), np.ptp(y), np.ptp(depth)))
     axes.view_init(elev=14, azim=-60)
-    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(0.11, 0.95))
+    axes.legend(loc="upper left", bbox_to_anchor=(0.11, 0.95), facecolor="w", edgecolor="none", framealpha=1)
     return picture
 
 
