@@ -757,7 +757,7 @@ def natural_share(c, k, dense, u):
     else:
         shifted = p + bound[4] * np.eye(3)[0]
         share = np.sum(naive.natural_map(shifted, v, gamma, rho) ** 2)
-        product = abs(shifted[0] * (v[0] + np.hypot(*(np.array(gamma) * v[1:]))) + shifted[1:] @ v[1:])
+        product = abs(shifted[0] * (abs(v[0]) + np.hypot(*(np.array(gamma) * v[1:]))) + shifted[1:] @ v[1:])
     share += moment_share(w, velocity[3:], bound, p[0], m) / rho
     return share, square, product, square / rho, v
 
@@ -783,7 +783,7 @@ def moment_share(w, spin, bound, p_n, m):
 
 
 def naive_residual(c, rows):
-    """Residual, shares by contact, and the complementarity error, of the present impulses."""
+    """Residual, shares by contact, and the bipotential, of the present impulses."""
     dense, u = maps(c), flat(rows)
     shares, squares, products, powers, _ = zip(*(natural_share(c, k, dense, u) for k in range(c.m + c.g)), strict=True)
     return np.sqrt(sum(shares) / max(sum(squares), c.scale)), shares, sum(products) / sum(powers)
@@ -795,13 +795,13 @@ def test_the_residual(moment):
     # or to rho times the free velocities.
     c = moment
     work = iterations.work_arrays(c.m, c.n)
-    residual, worst, complementarity, _, sinking = iterations.measure(
+    residual, worst, bipotential, _, sinking = iterations.measure(
         c.rows, c.simple, c.m, c.general, c.g, c.kappa, c.d, c.scale, work, 0, 1
     )
     expected, shares, products = naive_residual(c, c.rows)
     assert residual == pytest.approx(expected, rel=1e-6)
     assert shares[worst] == pytest.approx(max(shares), rel=1e-6)
-    assert complementarity == pytest.approx(products, rel=1e-6)
+    assert bipotential == pytest.approx(products, rel=1e-6)
     # contacts that would sink too far in this step are marked, whatever their share
     dense, u = maps(c), flat(c.rows)
     sinks = np.array([(dense[k] @ u)[0] - c.simple.row[k, 6] < -c.simple.sink[k] for k in range(c.m)], dtype=bool)

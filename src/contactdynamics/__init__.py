@@ -24,12 +24,15 @@ _NAMES = {
     "Sphere": "shapes",
     "System": "system",
     "analysis": "analysis",
+    "friction_surface": "generalised",
     "integrate": "motion",
     "loads": "loads",
     "open": "storage",
     "packings": "packings",
     "schemes": "schemes",
+    "sets": "sets",
     "solve": "solvers",
+    "sweep": "sweeping",
 }
 
 __all__ = ["__version__", *_NAMES]

@@ -23,7 +23,7 @@ def list_experiments():
 
     for name in runner.names():
         experiment = runner.load(name)
-        click.echo(f"{name:<16} {experiment.title} [{experiment.module.FIGURE}]")
+        click.echo(f"{name:<20} {experiment.title} [{experiment.module.FIGURE}]")
 
 
 @commands.command("run")

@@ -96,7 +96,7 @@ def measure_simple(rows, contacts, begin, end, kappa, dimension, shares):
         u_t = np.sqrt(tx * tx + ty * ty + tz * tz)
         p_n = c[PX] * nx + c[PY] * ny + c[PZ] * nz
         qx, qy, qz = c[PX] - p_n * nx, c[PY] - p_n * ny, c[PZ] - p_n * nz
-        product = (u_n + gamma * u_t) * p_n + tx * qx + ty * qy + tz * qz
+        product = (abs(u_n) + gamma * u_t) * p_n + tx * qx + ty * qy + tz * qz
         # P - rho U^ with de Saxce's U^ = U + gamma |U_t| n, projected on the cone
         x_n = p_n - rho * (u_n + gamma * u_t)
         xx, xy, xz = qx - rho * tx, qy - rho * ty, qz - rho * tz
@@ -285,7 +285,7 @@ def measure_general(rows, contacts, count, dimension):
             share += moment_error(w, t, bound, contacts.impulse[k, 0], m) * mean / dimension
         if not open_ and not held:
             slide = np.sqrt((bound[0] * u[1]) ** 2 + (bound[1] * u[2]) ** 2)
-            bipotential += abs(p[0] * (u[0] + slide) + p[1] * u[1] + p[2] * u[2])
+            bipotential += abs(p[0] * (abs(u[0]) + slide) + p[1] * u[1] + p[2] * u[2])
         error += share
         size += square
         work += square / rho

@@ -239,7 +239,7 @@ def hot_contacts(simple, m, work, limit):
 
 @kernel
 def measure(rows, simple, m, general, g, kappa, dimension, scale_free, work, thread, threads):
-    """Residual, worst contact (general ones come after the simple ones), complementarity error, the square of what the
+    """Residual, worst contact (general ones come after the simple ones), bipotential (relative), the square of what the
     residual is relative to, and how many contacts sink.
     """
     for chunk in range(thread, CHUNKS, threads):
@@ -294,24 +294,24 @@ def nlgs(
 ):  # fmt: skip
     """Plain nonlinear Gauss-Seidel, the reference: sweep until the residual is below the tolerance.
 
-    Returns sweeps, residual, worst contact, complementarity error. ``work`` are the arrays of `work_arrays`, arranged;
+    Returns sweeps, residual, worst contact, bipotential. ``work`` are the arrays of `work_arrays`, arranged;
     ``hint`` is not used: the reference has no memory but the impulses.
     """
-    residual, worst, complementarity = 0.0, -1, 0.0
+    residual, worst, bipotential = 0.0, -1, 0.0
     next_check, met = 1, max_iterations
     for iteration in range(1, max_iterations + 1):
         plain_sweep(rows, inverse, simple, general, g, kappa, work, iteration % 2, thread, threads)
         if iteration < next_check and iteration < max_iterations:
             continue
         next_check = iteration + max(1, iteration // 5)
-        residual, worst, complementarity, _, sinking = measure(
+        residual, worst, bipotential, _, sinking = measure(
             rows, simple, m, general, g, kappa, dimension, scale_free, work, thread, threads
         )
         if residual <= tolerance:
             met = min(met, iteration)
         if enough(iteration, residual, tolerance, sinking, met):
-            return iteration, residual, worst, complementarity
-    return max_iterations, residual, worst, complementarity
+            return iteration, residual, worst, bipotential
+    return max_iterations, residual, worst, bipotential
 
 
 @kernel
@@ -349,7 +349,7 @@ def accelerated(
     sweeps that the last step needed: no need to look much earlier. General contacts are not extrapolated: where there
     are some, all sweeps are plain. Returns as `nlgs`.
     """
-    residual, worst, complementarity, best = 0.0, -1, 0.0, np.inf
+    residual, worst, bipotential, best = 0.0, -1, 0.0, np.inf
     done, since, count, met = 0, 0, 1, max_iterations
     order, cuts, bodies = work.every[:m], work.cuts, work.everyone
     fresh, plain, t, last = True, g > 0, 1.0, np.inf
@@ -370,7 +370,7 @@ def accelerated(
             )
         done += count
         before = residual
-        residual, worst, complementarity, scale, sinking = measure(
+        residual, worst, bipotential, scale, sinking = measure(
             rows, simple, m, general, g, kappa, dimension, scale_free, work, thread, threads
         )
         if residual <= tolerance:
@@ -402,4 +402,4 @@ def accelerated(
         else:
             order, cuts, bodies = work.few[: work.found[0]], work.few_cuts, work.bodies[: work.found[1]]
             fresh = True
-    return done, residual, worst, complementarity
+    return done, residual, worst, bipotential

@@ -14,17 +14,24 @@ tangential problem with w = W_tt - W_tn W_nt / W_nn and b' = b_t - W_tn b_n / W_
 Sliding: U_t = -alpha P_t with alpha > 0, so P_t = -(w + alpha)^-1 b', and alpha is the root of
 |P_t(alpha)| = gamma P_n(alpha), a scalar equation (in the scaled variables P_t / c, c U_t for an ellipse).
 
+How well a pair (U, P) satisfies the law is told by the bipotential of de Saxce and Feng (2003, section 5.2),
+
+    b(U, P) = U . P + phi_1(U_t) P_n   for U_n >= 0 and P in the cone, else infinite;
+
+b >= 0 everywhere, and b = 0 is the law (2003, eq. 29): see `Law.bipotential` for the form it takes in each law.
+
 Restitution (2004, eqs. 43 and 44) does not enter here: the law is simply applied to the weighted velocities
 (rho U_n^- + U_n^+, tau U_t^- + U_t^+), which only changes b.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ._jit import kernel
-from .errors import InputError, is_number
+from .errors import InputError, as_numbers, is_number
 from .state import OPEN, SEPARATING, SLIDING, STICKING
 
 
@@ -128,6 +135,59 @@ class Law:
                 raise InputError(f"The friction function returned {gamma}; it must return a number >= 0.")
             return gamma, gamma
         return self.friction, self.friction
+
+    def bipotential(self, velocity, impulse, *, spin=None, moment=None, time_step: float | None = None) -> float:
+        """b(U, P) >= 0 (J), zero exactly where the pair satisfies the law; infinite for U_n < 0 or P outside its cone.
+
+        ``velocity`` (d,) and ``impulse`` (d,) are in the order n, t1, t2; the coefficient is that of sliding. With
+        restitution the law, and so b = 0, is that of the weighted velocity (rho U_n^- + U_n^+, tau U_t^- + U_t^+).
+        Rolling and spinning add rolling P_n |w_t| + w_t . m_t + spinning P_n |w_n| + w_n m_n with the relative
+        ``spin`` w (3,) and the ``moment`` m (3,); in 2D both are numbers. Cohesion: b(U, P + cohesion h n); tension:
+        U_n (P_n + tension h) + phi_1(U_t) max(P_n, 0) + U_t . P_t, with h = ``time_step``. These two are the laws of
+        a contact that holds; one that has opened (P = 0, U_n > 0) keeps b = cohesion h U_n or more.
+
+        >>> law = Law(friction=0.5)
+        >>> law.bipotential((0.0, 2.0), (1.0, -0.5)), law.bipotential((0.0, 2.0), (1.0, 0.5))
+        (0.0, 2.0)
+        >>> law.bipotential((1.0, 0.0), (0.0, 0.1))
+        inf
+        """
+        u, p = as_numbers("The velocity", velocity), as_numbers("The impulse", impulse).copy()
+        if u.shape != p.shape or u.shape not in ((1,), (2,), (3,)) or not np.isfinite([u, p]).all():
+            raise InputError(
+                f"bipotential got U = {velocity!r} and P = {impulse!r}; give both 1, 2 or 3 finite components."
+            )
+        if (self.cohesion or self.tension) and not (is_number(time_step) and time_step > 0):
+            raise InputError("Cohesion and tension are forces; give time_step=... to compare them with an impulse.")
+        for name, wanted in (("two_sided", 2), ("anisotropic", 3)):
+            if getattr(self, name) is not None and len(u) not in (1, wanted):
+                raise InputError(f"The law is {name}, which goes with {wanted} components; U has {len(u)}.")
+        c = np.array(self.coefficients(u[1:], SLIDING), dtype=float)
+        pressure, margin = max(p[0], 0.0), 0.0  # margin: what is left of the tension
+        if self.cohesion:
+            p[0] += self.cohesion * time_step
+        elif self.tension:
+            margin, p[0] = self.tension * time_step + min(p[0], 0.0), pressure
+        small = 1e-13 * (np.abs(p).max() + pressure)
+        if u[0] < -1e-13 * np.abs(u).max() or cone_excess(p, c) > small or margin < -small:
+            return math.inf
+        total = bipotential(u, p, c) + margin * u[0]
+        if spin is not None or moment is not None:
+            total += self._turning(spin, moment, pressure)
+        return float(total)
+
+    def _turning(self, spin, moment, pressure: float) -> float:
+        """The part of rolling and spinning resistance in the bipotential."""
+        w, m = (as_numbers(f"The {n}", v) for n, v in (("spin", spin), ("moment", moment)))
+        if w.shape != m.shape or w.shape not in ((), (3,)) or not np.isfinite([w, m]).all():
+            raise InputError(f"bipotential got spin {spin!r} and moment {moment!r}; give both, 3 numbers or one in 2D.")
+        parts = ((self.rolling, w, m),) if w.ndim == 0 else ((self.spinning, w[0], m[0]), (self.rolling, w[1:], m[1:]))
+        total = 0.0
+        for length, turn, hold in parts:
+            if np.linalg.norm(hold) > length * pressure * (1 + 1e-13):
+                return math.inf
+            total += length * pressure * np.linalg.norm(turn) + np.sum(turn * hold)
+        return total
 
 
 @kernel
@@ -252,6 +312,18 @@ def dissipation(v, c):
     if v.size == 2:
         return c[1] * v[1] if v[1] > 0.0 else -c[0] * v[1]
     return np.sqrt((c[0] * v[1]) ** 2 + (c[1] * v[2]) ** 2)
+
+
+@kernel
+def bipotential(v, p, c):
+    """b(U, P) = U . P + phi_1(U_t) P_n of 2003, section 5.2, with |U_n| for U_n; arrays (d,), (d,), (2,).
+
+    Where U_n < 0, which the law excludes, |U_n| keeps the parts from cancelling.
+    """
+    total = (abs(v[0]) + dissipation(v, c)) * p[0]
+    for i in range(1, v.size):
+        total += v[i] * p[i]
+    return total
 
 
 @kernel

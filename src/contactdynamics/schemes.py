@@ -15,6 +15,7 @@ import numpy as np
 
 from ._jit import kernel
 from .errors import InputError
+from .generalised import add_friction, surface_of
 from .laws import solve_contact
 from .solvers import NO_CONTACT, nlgs, project, report
 from .state import OPEN, SEPARATING, SLIDING, STICKING, State, Step
@@ -273,6 +274,46 @@ class _Middle:
         )
 
 
+def generalised(system: System, state: State, h: float, *, grazing: str = "slides", tolerance: float = 1e-13) -> Step:
+    """Friction in generalised forces (2013, problem P), with Newton's restitution.
+
+    Normal part: the impulses of Moreau's projection (1986, eq. 10.5), with U_n^+ >= -rho U_n^- at the contacts.
+    Tangential part: u_t minimises |u_t - u_t'|^2 / 2 + sum r_n D(u_t) over the velocities that keep all these contacts:
+    the dissipations of several contacts add up (section 5). An impact never creates energy (several contacts: where
+    they have the same restitution). ``grazing`` says what a blocked direction (D infinite) does at a contact without
+    pressure: "slides" takes 0 times infinity as 0, "blocks" as infinity (section 4).
+    """
+    if grazing not in ("slides", "blocks"):
+        raise InputError(f"grazing is {grazing!r}; choose 'slides' (0 x infinity = 0) or 'blocks' (= infinity).")
+    t_m, q_m = state.time + h / 2, system.advance(state.q, state.u, h / 2)
+    gaps = system.gaps(t_m, q_m)
+    inertia, inverse = system.inertias(t_m, q_m)
+    force = system.forces(t_m, q_m, state.u)
+    active = [index for index in range(len(gaps)) if gaps[index] <= 0]
+    m, n, d = len(active), len(state.u), system.components
+    maps, boundary, rebound, surfaces = np.empty((m, d, n)), np.empty((m, d)), np.empty(m), []
+    for k, index in enumerate(active):
+        maps[k], boundary[k] = system.contact(index, t_m, q_m, n)
+        law = system.constraints[index].law
+        if law.tangential_restitution:
+            raise InputError("The scheme generalised knows no tangential restitution; use scheme='midpoint'.")
+        before = maps[k] @ state.u + boundary[k]
+        rebound[k] = law.restitution * before[0]
+        surfaces.append(surface_of(inertia, inverse, maps[k], law.coefficients(before[1:], state.status[index])))
+    u_f, told = state.u + h * (inverse @ force), NO_CONTACT
+    impulses, status, works = np.zeros((m, d)), np.full(m, SEPARATING), np.empty((m, 3))
+    if m:
+        normal = project(inertia, u_f, maps[:, 0], boundary[:, 0] + rebound)
+        u_f = u_f + inverse @ (maps[:, 0].T @ normal)
+        u_f, impulses, status, sweeps, residual = add_friction(
+            inverse, u_f, maps, boundary, normal, surfaces, blocks=grazing == "blocks", tolerance=tolerance
+        )
+        told = report((residual, -1, 0.0, 0.0), sweeps, tolerance, gaps[active])
+    energy = _energies(inertia, state.u, u_f, force, h)
+    _contact_works(maps.reshape(m * d, n), boundary, state.u, u_f, impulses, works)
+    return _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works, energy, told)
+
+
 def corrected(scheme):
     """The scheme followed by the correction of violation (1986, eqs. 10.8 and 10.9).
 
@@ -308,4 +349,5 @@ SCHEMES = {
     "wall_friction_corrected": corrected(wall_friction),
     "planar_friction": planar_friction,
     "planar_friction_corrected": corrected(planar_friction),
+    "generalised": generalised,
 }

@@ -2,14 +2,16 @@
 
 One residual for all solvers: the natural map |P - proj_K(P - rho U^)| of the Signorini-Coulomb problem, with
 rho = 1 / mean diagonal of the contact's own block of W, as an l2 norm relative to the l2 norm of the impulses (of
-rho b where that is larger).
+rho b where that is larger). A second one beside it: the bipotential b(U, P) (see `laws`), a power that only the law
+makes vanish, summed over the contacts and relative to the sum of P . P / rho. It sees what the first one weighs little,
+and not what the first one sees at contacts with P = 0 that still close.
 """
 
 import numpy as np
 
 from ._jit import kernel
 from .errors import InputError
-from .laws import cone_excess, dissipation, natural_map, solve_contact
+from .laws import bipotential, cone_excess, natural_map, solve_contact
 from .state import SEPARATING, ContactProblem, SolveReport
 
 CHECK_EVERY = 10  # sweeps between two evaluations of the residual once the first ones have not converged
@@ -35,9 +37,9 @@ def sweep(delassus, velocity, friction, impulses, status):
 
 @kernel
 def measure(delassus, velocity, friction, impulses):
-    """The errors of a solution: residual, worst contact, cone error, complementarity error (all relative)."""
+    """The errors of a solution: residual, worst contact, cone error, bipotential (all relative)."""
     m, d = impulses.shape
-    error, scale_p, scale_b, bipotential, work, cone = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    error, scale_p, scale_b, lost, work, cone = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     worst, largest = -1, -1.0
     v, r = np.empty(d), np.empty(d)
     for a in range(m):
@@ -51,22 +53,21 @@ def measure(delassus, velocity, friction, impulses):
                 for j in range(d):
                     v[i] += delassus[a * d + i, other * d + j] * impulses[other, j]
         natural_map(impulses[a], v, friction[a], rho, r)
-        share, product = 0.0, dissipation(v, friction[a]) * impulses[a, 0]
+        share = 0.0
         for i in range(d):
             share += r[i] * r[i]
-            product += v[i] * impulses[a, i]
             scale_p += impulses[a, i] ** 2
             scale_b += (rho * velocity[a, i]) ** 2
             work += impulses[a, i] ** 2 / rho
         error += share
-        bipotential += abs(product)
+        lost += abs(bipotential(v, impulses[a], friction[a]))
         cone = max(cone, cone_excess(impulses[a], friction[a]))
         if share > largest:
             worst, largest = a, share
     scale = max(scale_p, scale_b)
     if scale == 0.0:
         return 0.0, worst, 0.0, 0.0
-    return np.sqrt(error / scale), worst, cone / np.sqrt(scale), bipotential / work if work > 0.0 else 0.0
+    return np.sqrt(error / scale), worst, cone / np.sqrt(scale), lost / work if work > 0.0 else 0.0
 
 
 @kernel
@@ -84,7 +85,7 @@ def nlgs(delassus, velocity, friction, impulses, status, tolerance, max_iteratio
 
 def report(errors, iterations, tolerance, gap) -> SolveReport:
     """Put a solver's figures into the report that a person can read."""
-    residual, worst, cone, complementarity = errors
+    residual, worst, cone, second = errors
     contacts = len(gap)
     if contacts == 0:
         return NO_CONTACT
@@ -97,7 +98,7 @@ def report(errors, iterations, tolerance, gap) -> SolveReport:
             f"worst at contact {worst}; raise max_iterations, shorten the step or accept a larger tolerance."
         )
     penetration = max(0.0, -min(gap))
-    return SolveReport(residual, iterations, converged, contacts, worst, penetration, cone, complementarity, message)
+    return SolveReport(residual, iterations, converged, contacts, worst, penetration, cone, second, message)
 
 
 NO_CONTACT = SolveReport(0.0, 0, True, 0, -1, 0.0, 0.0, 0.0, "No active contact.")

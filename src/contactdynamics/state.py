@@ -33,9 +33,14 @@ class SolveReport(NamedTuple):
     worst: int  # contact with the largest share of the residual, -1 without contacts
     penetration: float  # largest overlap, length units of the problem
     cone_error: float  # largest distance to the friction cone
-    complementarity_error: float  # mean of |b(U, P)|, de Saxce's bipotential
+    bipotential: float  # second residual: sum of |b(U, P)| over the contacts, relative to that of P . P / rho
     message: str  # one sentence: what happened and what to do
     relative_penetration: float = 0.0  # largest overlap over the smaller body's radius (rigid-body scenes)
+
+    @property
+    def complementarity_error(self) -> float:
+        """How far the contacts are from complementarity: the `bipotential`, which vanishes just there."""
+        return self.bipotential
 
 
 class State(NamedTuple):
