@@ -153,7 +153,7 @@ def _midpoint_velocity(
 ):
     """Solve 2003, eqs. 39 and 40, for u_f and P; fills ``works``.
 
-    Returns u_f, (kinetic before, kinetic after, work of forces), sweeps, errors.
+    Returns u_f, (kinetic before, kinetic after, work of forces, kinetic of the free velocity), sweeps, errors.
     """
     m, d, n = maps.shape
     rows = maps.reshape((m * d, n))
@@ -170,15 +170,16 @@ def _midpoint_velocity(
             velocity[:, i] += weights[:, 1] * before[:, i]
         iterations, errors = nlgs(delassus, velocity, cones, impulses, status, tolerance, max_iterations)
         u_f = relaxed + spread @ impulses.reshape(m * d)
-    energy = _energies(inertia, u, u_f, force, h)
+    energy = _energies(inertia, u, relaxed, u_f, force, h)
     _contact_works(rows, boundary, u, u_f, impulses, works)
     return u_f, energy, iterations, errors
 
 
 @kernel
-def _energies(inertia, u, u_f, force, h):
-    """Kinetic energy before and after with the same A_m, and the work h F . (u_i + u_f) / 2 (2004, eq. 48)."""
-    return 0.5 * (u @ (inertia @ u)), 0.5 * (u_f @ (inertia @ u_f)), 0.5 * h * (force @ (u + u_f))
+def _energies(inertia, u, free, u_f, force, h):
+    """Kinetic energy before, after, the work h F . (u_i + u_f) / 2 (2004, eq. 48), and that of the free velocity."""
+    work = 0.5 * h * (force @ (u + u_f))
+    return 0.5 * (u @ (inertia @ u)), 0.5 * (u_f @ (inertia @ u_f)), work, 0.5 * (free @ (inertia @ free))
 
 
 @kernel
@@ -207,7 +208,7 @@ def _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works,
         if active:
             impulses[active], status[active], works[active] = partial
     new = State(state.time + h, system.advance(q_m, u_f, h / 2), u_f, impulses, status)
-    return Step(new, gaps, energy[2], works[:, :2], works[:, 2], energy[0], energy[1], told)
+    return Step(new, gaps, energy[2], works[:, :2], works[:, 2], energy[0], energy[1], told, energy[3])
 
 
 class _Middle:
@@ -264,7 +265,7 @@ class _Middle:
         boundary = np.array([w[:d] for _, w in self.maps]).reshape(k, d)
         impulses = np.ascontiguousarray(impulses)
         _contact_works(rows, boundary, self.state.u, u_f, impulses, works)
-        energy = _energies(self.inertia, self.state.u, u_f, self.force, self.h)
+        energy = _energies(self.inertia, self.state.u, self.free, u_f, self.force, self.h)
         told = report((0.0, -1, 0.0, 0.0), 1, 0.0, self.gaps[self.active]) if self.active else NO_CONTACT
         padded = np.zeros((k, self.system.components))
         padded[:, :d] = impulses

@@ -18,7 +18,7 @@ import numpy as np
 
 from . import contacts as prepare
 from . import detection, gauss_seidel, quaternions, rigid
-from .errors import ConvergenceError, ConvergenceWarning, InputError, is_number
+from .errors import ConvergenceError, ConvergenceWarning, EnergyWarning, InputError, energy_message, is_number
 from .materials import COHESION, FRICTION_1, FRICTION_2, ROLLING, SPINNING, TAU, TENSION
 from .scene import Scene, join
 from .state import FREE, Balls, Bodies, Contacts, Energy, Frame, Planes, SolveReport, Springs
@@ -130,7 +130,8 @@ class Simulation:
             self.repair()
         if check:
             self._check_start()
-        self._sums = np.zeros(5)  # force work, inflow, closure, kinetic energy now, recovery work
+        self._sums = np.zeros(6)  # force work, inflow, closure, kinetic energy now, recovery work, created
+        self._gain = (0.0, 0.0, 0, 0.0)  # energy created in the worst step, its share, the step and its time
         self._sums[3] = self._kinetic()
         self._works = np.zeros((len(self.model.laws), 4))
         self.report = SolveReport(0.0, 0, True, 0, -1, 0.0, 0.0, 0.0, "No step yet.")
@@ -322,6 +323,7 @@ class Simulation:
         return Energy(
             float(self._sums[3]), self._potential(), float(self._sums[0]), float(w[:, 3].sum()), w[:, 0].copy(),
             w[:, 1].copy(), w[:, 2].copy(), float(self._sums[4]), float(self._sums[1]), float(self._sums[2]),
+            float(self._sums[5]),
         )  # fmt: skip
 
     def _contacts(self) -> Contacts:
@@ -392,7 +394,7 @@ class Simulation:
         detected = clock()
         framed, iterations, residual, worst, complementarity = self._solve()
         solved = clock()
-        self._book()
+        self._book(residual)
         rigid.drift(bodies.position, bodies.orientation, self.rows, h / 2)
         if self.recovery > 0:
             self._recover()
@@ -430,7 +432,8 @@ class Simulation:
             )
         from .progress import progress_bar
 
-        failures = self.failures
+        failures, created = self.failures, self._sums[5]
+        self._gain = (0.0, 0.0, 0, 0.0)
         self.about["until"] = float(until)
         self._begin_recording()
         try:
@@ -448,6 +451,8 @@ class Simulation:
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        if self._sums[5] > created:
+            warnings.warn(energy_message(self._sums[5] - created, *self._gain), EnergyWarning, stacklevel=2)
         return self
 
     def _begin_recording(self):
@@ -613,7 +618,7 @@ class Simulation:
             gauss_seidel.warm_start_general(self.rows, self._inverse, self._general, g)
         return scale
 
-    def _book(self):
+    def _book(self, residual: float):
         """Enter the step into the energy ledger."""
         b, (m, g) = self.bodies, self._count
         works = np.zeros_like(self._works)
@@ -628,10 +633,28 @@ class Simulation:
                 f"A velocity became infinite or nan at t = {self.time + self.time_step:.6g}; check that forces and "
                 "motions return finite numbers, and shorten time_step if the motion blows up."
             )
+        gain = works[:, :3].sum()
+        if gain > 0 and residual <= self.tolerance:  # a step that is not solved has a warning of its own
+            self._book_gain(gain, works[:, 3].sum(), first, last, residual)
         self._works += works
         self._sums[0] += work
         self._sums[2] += abs(last - first - work - works.sum())
         self._sums[3] = last
+
+    def _book_gain(self, gain, drive_work, first, last, residual):
+        """Enter what the contact laws created in the step: the smaller of its works from u_i and from u_r.
+
+        See `motion._Record.created`; (T_f - T_r) is the work of the contacts counted from the free velocity.
+        """
+        b = self.bodies
+        free = rigid.energies(self._free, self._free, self._free, b.kind, b.mass, b.inertia, b.orientation)[0]
+        gain = min(gain, last - free - drive_work)
+        scale = max(first, last) + abs(drive_work)
+        if gain > (1e-9 + 10 * residual) * scale:
+            self._sums[5] += gain
+            if gain > self._gain[0]:
+                share = gain / max(first, free)
+                self._gain = (gain, share, self.steps + 1, (self.steps + 1) * self.time_step)
 
     def _recover(self):
         """Open overlaps by moving bodies apart, at most at the speed `recovery`, and book the work against gravity."""
@@ -815,7 +838,7 @@ class Simulation:
         self.scene.blocks, self._taken = [block], 1
         self.failures, self.scene.count, *rest = (int(n) for n in checkpoint["numbers"])
         self._hint = rest[0] if rest else 0
-        self._sums, self._works = checkpoint["sums"], checkpoint["works"]
+        self._sums[: len(checkpoint["sums"])], self._works = checkpoint["sums"], checkpoint["works"]
         self.seconds = dict(zip(STAGES, checkpoint["seconds"].tolist(), strict=True))
         self.rows = self._packed(self.bodies)
         self.rows[:, 3:6] = scaled
