@@ -24,7 +24,7 @@ LAYERS = [
     {"laws", "frames", "quaternions", "shapes", "loads"},
     {"materials", "solvers", "system", "detection", "rigid"},
     {"contacts", "scene", "schemes"},
-    {"gauss_seidel", "storage", "packings", "motion", "analysis"},
+    {"gauss_seidel", "assembly", "storage", "packings", "motion", "analysis", "explore"},
     {"recorders", "archive"},
     {"simulation"},
     {"plotting"},
@@ -33,7 +33,7 @@ LAYERS = [
     {"cli"},
 ]
 # Methods that draw import the drawing when they are called.
-EXCEPTIONS = {("motion", "plotting"), ("simulation", "plotting")}
+EXCEPTIONS = {("motion", "plotting"), ("simulation", "plotting"), ("explore", "plotting")}
 # Who may import what when it is loaded; the rest only inside functions.
 HEAVY = {
     "numba": {"_jit"},

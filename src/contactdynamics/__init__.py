@@ -24,6 +24,8 @@ _NAMES = {
     "Sphere": "shapes",
     "System": "system",
     "analysis": "analysis",
+    "contact_problem": "schemes",
+    "explore_forces": "explore",
     "integrate": "motion",
     "loads": "loads",
     "open": "storage",

@@ -17,7 +17,7 @@ from ._jit import kernel
 from .errors import InputError
 from .laws import solve_contact
 from .solvers import NO_CONTACT, nlgs, project, report
-from .state import OPEN, SEPARATING, SLIDING, STICKING, State, Step
+from .state import OPEN, SEPARATING, SLIDING, STICKING, ContactProblem, State, Step
 from .system import System
 
 
@@ -129,6 +129,19 @@ def midpoint(system: System, state: State, h: float, *, tolerance: float = 1e-12
     inertia, inverse = system.inertias(t_m, q_m)
     force = system.forces(t_m, q_m, state.u)
     active = [index for index in range(len(gaps)) if gaps[index] <= 0]
+    maps, boundary, weights, cones = _active_contacts(system, state, t_m, q_m, active)
+    m, impulses = len(active), state.impulses[active]
+    status, works = np.zeros(m, dtype=np.int64), np.empty((m, 3))  # filled by the kernel
+    u_f, energy, iterations, errors = _midpoint_velocity(
+        inertia, inverse, state.u, force, h, maps, boundary, weights, cones, impulses, status, works,
+        tolerance, max_iterations,
+    )  # fmt: skip
+    told = report(errors, iterations, tolerance, gaps[active]) if m else NO_CONTACT
+    return _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works, energy, told)
+
+
+def _active_contacts(system, state, t_m, q_m, active):
+    """Contact maps (m, d, n), boundary terms (m, d), restitutions (m, 2) and cones (m, 2) of the active contacts."""
     m, n, d = len(active), len(state.u), system.components
     maps, boundary, weights, cones = np.empty((m, d, n)), np.empty((m, d)), np.empty((m, 2)), np.empty((m, 2))
     for k, index in enumerate(active):
@@ -137,14 +150,38 @@ def midpoint(system: System, state: State, h: float, *, tolerance: float = 1e-12
         sliding = maps[k, 1:] @ state.u + boundary[k, 1:]
         cones[k] = law.coefficients(sliding, state.status[index])
         weights[k] = law.restitution, law.tangential_restitution
-    impulses = state.impulses[active]
-    status, works = np.zeros(m, dtype=np.int64), np.empty((m, 3))  # filled by the kernel
-    u_f, energy, iterations, errors = _midpoint_velocity(
-        inertia, inverse, state.u, force, h, maps, boundary, weights, cones, impulses, status, works,
-        tolerance, max_iterations,
-    )  # fmt: skip
-    told = report(errors, iterations, tolerance, gaps[active]) if m else NO_CONTACT
-    return _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works, energy, told)
+    return maps, boundary, weights, cones
+
+
+def contact_problem(system: System, state: State, step: float) -> ContactProblem:
+    """The problem that `midpoint` solves in a step from ``state``, as data (2003, eqs. 39 and 40).
+
+    ``state`` of ``system.start(q, u)`` or of a motion. The contacts are those active at the midpoint, in the order of
+    the constraints. Solve it with `solve`, or see how many solutions it has with `explore_forces`.
+
+    >>> import contactdynamics as cd
+    >>> floor = cd.Constraint(gap=lambda t, q: q[1], law=cd.Law(friction=0.5))
+    >>> brick = cd.System(inertia=[2.0, 2.0], force=lambda t, q, u: (0, -20.0), constraints=[floor])
+    >>> problem = contact_problem(brick, brick.start((0, 0), (0, 0)), 0.1)
+    >>> cd.solve(problem)[0].round(9) + 0.0
+    array([[2., 0.]])
+    """
+    system.resume(state)
+    if not step > 0:
+        raise InputError(f"The step is {step!r}; give a positive time, for example step=1e-3.")
+    t_m, q_m = state.time + step / 2, system.advance(state.q, state.u, step / 2)
+    gaps = system.gaps(t_m, q_m)
+    inverse = system.inertias(t_m, q_m)[1]
+    active = np.flatnonzero(gaps <= 0)
+    maps, boundary, weights, cones = _active_contacts(system, state, t_m, q_m, active)
+    d = system.components
+    rows = maps.reshape(-1, len(state.u))
+    free = state.u + step * (inverse @ system.forces(t_m, q_m, state.u))
+    before = maps @ state.u + boundary
+    weight = np.repeat(weights[:, :1], d, axis=1)
+    weight[:, 1:] = weights[:, 1:]
+    velocity = maps @ free + boundary + weight * before
+    return ContactProblem(rows @ inverse @ rows.T, velocity, cones, gaps[active])
 
 
 @kernel
