@@ -27,12 +27,13 @@ PARAMETERS = {
     "mass_ratio": 1.0,
     "incoming": [1.0, -1.0],
     "angles": 61,  # of impact, in the diagram
+    "hopping": 2.2,  # time of the superball on the floor, s
     "count": 5,  # balls in the row
     "bar_restitution": 1.0,
     "bar_friction": 0.5,
     "grid": 41,  # of the bar's map
 }
-QUICK = {"angles": 25, "grid": 15}
+QUICK = {"angles": 25, "grid": 15, "hopping": 0.9}
 
 RESTITUTIONS = (0.0, 0.5, 1.0)
 TABLE = (1, -1, 1)  # floor, table, floor
@@ -54,7 +55,7 @@ def build(parameters):
         "swept": swept,
         "sweep": sweep,
         "table": balls.superball(3.0, True, 0.36),
-        "floor": balls.superball(1.0, False, 2.2),
+        "floor": balls.superball(1.0, False, parameters["hopping"]),
         "together": {rho: balls.row(count, rho) for rho in RESTITUTIONS},
         "apart": {rho: balls.row(count, rho, gap=0.01, duration=0.02 * (count + 1) ** 2) for rho in RESTITUTIONS},
         "cradle": balls.hertz_row(count),
@@ -79,6 +80,8 @@ def checked(parameters):
     for key, least in (("angles", 2), ("count", 2), ("grid", 2)):
         if parameters[key] < least:
             raise InputError(f"{key}={parameters[key]} is too few; give at least {least}.")
+    if not parameters["hopping"] >= 0.5:
+        raise InputError(f"hopping={parameters['hopping']:g} is too short for a bounce; give at least 0.5 (s).")
     return np.array(incoming, dtype=float)
 
 
