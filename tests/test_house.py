@@ -25,7 +25,7 @@ LAYERS = [
     {"materials", "solvers", "system", "detection", "rigid"},
     {"generalised"},
     {"contacts", "scene", "schemes", "sets"},
-    {"gauss_seidel", "storage", "packings", "motion", "analysis", "sweeping"},
+    {"gauss_seidel", "storage", "packings", "motion", "analysis", "sweeping", "assembly", "explore"},
     {"recorders", "archive", "iterations", "recovery"},
     {"simulation"},
     {"plotting"},
@@ -34,7 +34,7 @@ LAYERS = [
     {"cli"},
 ]
 # Methods that draw import the drawing when they are called.
-EXCEPTIONS = {("motion", "plotting"), ("simulation", "plotting")}
+EXCEPTIONS = {("motion", "plotting"), ("simulation", "plotting"), ("explore", "plotting")}
 # Who may import what when it is loaded; the rest only inside functions.
 HEAVY = {
     "numba": {"_jit", "team"},

@@ -25,6 +25,8 @@ _NAMES = {
     "System": "system",
     "analysis": "analysis",
     "friction_surface": "generalised",
+    "contact_problem": "schemes",
+    "explore_forces": "explore",
     "integrate": "motion",
     "loads": "loads",
     "open": "storage",

@@ -17,6 +17,20 @@ class ConvergenceWarning(UserWarning):
     """A step's contact problem was not solved to the tolerance (told once per run, with a count at its end)."""
 
 
+class EnergyWarning(UserWarning):
+    """The contact laws created kinetic energy (told once per run, with the amount and the step)."""
+
+
+def energy_message(total: float, largest: float, share: float, step: int, time: float) -> str:
+    """The sentence of an `EnergyWarning`: energy created in all and in the worst step, J and as a share."""
+    return (
+        f"The contacts created {total:.3g} J of kinetic energy, {largest:.3g} J of it ({share:.2g} of what there was) "
+        f"in step {step} at t = {time:.6g}: restitution with friction does this to bodies far from round, and so "
+        "do different restitutions in one cluster (2004, end of section 7.5); lower the restitution (with 0 it cannot "
+        "happen), or accept it."
+    )
+
+
 def is_number(value) -> bool:
     """Whether ``value`` is one finite real number."""
     return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)

@@ -261,7 +261,7 @@ def solve_three(w, b, c0, c1):
     b_n, w_nn = b[0], w[0, 0]
     if not b_n < 0.0:
         return 0.0, 0.0, 0.0, SEPARATING
-    if c0 == 0.0 and c1 == 0.0:
+    if c0 < 1e-100 and c1 < 1e-100:  # no friction; the squares of such coefficients would underflow
         return -b_n / w_nn, 0.0, 0.0, SLIDING
     # Tangential problem after elimination of P_n, in the variables P_t / c: the cone becomes |p| <= P_n.
     k1, k2 = c0 * w[0, 1], c1 * w[0, 2]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import ConvergenceError, ConvergenceWarning, InputError, is_number
+from .errors import ConvergenceError, ConvergenceWarning, EnergyWarning, InputError, energy_message, is_number
 from .schemes import SCHEMES
 from .state import State, Step
 from .system import System
@@ -27,6 +27,7 @@ class Ledger(NamedTuple):
     boundary_work: np.ndarray  # (N, m) -w . P, by driven boundaries
     inertia_work: np.ndarray  # (N,) change of kinetic energy by the change of A(t, q) between steps
     closure: np.ndarray  # (N,)
+    created: np.ndarray  # (N,) by the contact laws, in the steps in which they gave more than they took
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ def integrate(
     Order of events in a step: half a drift, forces, gaps and contact maps at the midpoint, new velocity and impulses
     together, half a drift. ``options`` go to the scheme (``anticipation=0.5``, ``tolerance=1e-10``). ``start`` goes on
     from a state of an earlier run, contact memory included. ``on_failure`` is "warn", "raise" or "ignore" when a
-    step's contacts are not solved to the tolerance. To drive by hand, call ``scheme(system, state, step)`` on
+    step's contacts are not solved to the tolerance. Energy created by the contact laws is told once, by an
+    `EnergyWarning`. To drive by hand, call ``scheme(system, state, step)`` on
     ``system.start(q, u)``.
     """
     advance = _resolve(scheme)
@@ -123,7 +125,15 @@ def integrate(
             last = done.report
     if failures and on_failure == "warn":
         warnings.warn(f"{failures} of {count} steps: {last.message}", ConvergenceWarning, stacklevel=2)
-    return record.motion(step, state)
+    motion = record.motion(step, state)
+    created = motion.ledger.created
+    if created.any():
+        i = int(np.argmax(created))
+        share = created[i] / max(motion.ledger.kinetic[i], record.free[i])
+        warnings.warn(
+            energy_message(created.sum(), created[i], share, i + 1, motion.times[i + 1]), EnergyWarning, stacklevel=2
+        )
+    return motion
 
 
 class _Record:
@@ -138,6 +148,7 @@ class _Record:
         self.impulses = np.empty((count, m, d))
         self.iterations, self.residuals = np.empty(count, dtype=np.int32), np.empty(count)
         self.before, self.after, self.force_work = np.empty(count), np.empty(count), np.empty(count)
+        self.free, self.solved = np.empty(count), np.empty(count, dtype=bool)
         self.contact_work, self.boundary_work = np.empty((count, m, 2)), np.empty((count, m))
         self.times[0], self.q[0], self.u[0] = state.time, state.q, state.u
 
@@ -147,6 +158,21 @@ class _Record:
         self.iterations[i], self.residuals[i] = done.report.iterations, done.report.residual
         self.before[i], self.after[i], self.force_work[i] = done.kinetic_before, done.kinetic_after, done.force_work
         self.contact_work[i], self.boundary_work[i] = done.contact_work, done.boundary_work
+        self.free[i], self.solved[i] = done.kinetic_free, done.report.converged
+
+    def created(self) -> np.ndarray:
+        """Energy (N,) that the contact laws created in each step.
+
+        Forces and contacts act together in a step. The work of the contacts is counted from u_i, as in the ledger,
+        and from the free velocity u_r; only what is positive in both counts is due to the laws: with restitution 0 the
+        second is never positive, ELAST makes the first one vanish.
+        """
+        first = self.contact_work.sum(axis=(1, 2))
+        second = self.after - self.free - self.boundary_work.sum(axis=1)
+        gain = np.minimum(first, second)
+        turned = np.maximum(self.before, self.after) + np.abs(self.boundary_work).sum(axis=1)
+        noise = (1e-9 + 10 * self.residuals) * turned  # what a residual may be worth; unsolved steps have their warning
+        return np.where(self.solved & (gain > noise), gain, 0.0)
 
     def motion(self, step: float, state: State) -> Motion:
         kinetic = np.concatenate([self.before[:1], self.after])
@@ -157,7 +183,7 @@ class _Record:
             potential = np.array([self.system.potential(t, q) for t, q in zip(self.times, self.q, strict=True)])
         ledger = Ledger(
             kinetic, potential, self.force_work, self.contact_work, self.boundary_work, inertia_work,
-            self.after - self.before - works,
+            self.after - self.before - works, self.created(),
         )  # fmt: skip
         return Motion(
             self.times, self.q, self.u, self.gaps, self.impulses, self.status, self.iterations, self.residuals,

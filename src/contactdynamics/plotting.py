@@ -65,6 +65,27 @@ def plot_recording(recording, frame):
     return figure
 
 
+def plot_clouds(exploration, contacts=None, ax=None):
+    """Draw the impulses (P_t, P_n) of an `Exploration` at some contacts (the first six by default), with their cones.
+
+    Of contacts with three components |P_t| is drawn. Returns the axes.
+    """
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6, 5), layout="constrained")
+    found = exploration.impulses[exploration.converged]
+    contacts = range(min(6, found.shape[1])) if contacts is None else contacts
+    top = max(found[:, list(contacts), 0].max(initial=0.0), 1e-300)
+    for k, contact in enumerate(contacts):
+        normal, rest = found[:, contact, 0], found[:, contact, 1:]
+        tangential = rest[:, 0] if rest.shape[1] == 1 else np.sqrt((rest**2).sum(axis=1))
+        ax.plot(tangential, normal, ".", ms=4, color=f"C{k}", label=f"contact {contact}")
+        plus, minus = exploration.friction[contact]
+        ax.plot([-minus * top, 0, plus * top], [top, 0, top], color=f"C{k}", lw=0.6, alpha=0.5)
+    ax.set(xlabel="tangential impulse", ylabel="normal impulse")
+    ax.legend(frameon=False, fontsize=8, loc="lower right")
+    return ax
+
+
 SHADES = ((1.0, 0.62), (0.82, 0.76), (0.6, 0.87), (0.36, 0.95))  # radius and brightness of the rings of a shaded ball
 
 

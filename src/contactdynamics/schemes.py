@@ -18,7 +18,7 @@ from .errors import InputError
 from .generalised import add_friction, surface_of
 from .laws import solve_contact
 from .solvers import NO_CONTACT, nlgs, project, report
-from .state import OPEN, SEPARATING, SLIDING, STICKING, State, Step
+from .state import OPEN, SEPARATING, SLIDING, STICKING, ContactProblem, State, Step
 from .system import System
 
 
@@ -130,15 +130,8 @@ def midpoint(system: System, state: State, h: float, *, tolerance: float = 1e-12
     inertia, inverse = system.inertias(t_m, q_m)
     force = system.forces(t_m, q_m, state.u)
     active = [index for index in range(len(gaps)) if gaps[index] <= 0]
-    m, n, d = len(active), len(state.u), system.components
-    maps, boundary, weights, cones = np.empty((m, d, n)), np.empty((m, d)), np.empty((m, 2)), np.empty((m, 2))
-    for k, index in enumerate(active):
-        maps[k], boundary[k] = system.contact(index, t_m, q_m, n)
-        law = system.constraints[index].law
-        sliding = maps[k, 1:] @ state.u + boundary[k, 1:]
-        cones[k] = law.coefficients(sliding, state.status[index])
-        weights[k] = law.restitution, law.tangential_restitution
-    impulses = state.impulses[active]
+    maps, boundary, weights, cones = _active_contacts(system, state, t_m, q_m, active)
+    m, impulses = len(active), state.impulses[active]
     status, works = np.zeros(m, dtype=np.int64), np.empty((m, 3))  # filled by the kernel
     u_f, energy, iterations, errors = _midpoint_velocity(
         inertia, inverse, state.u, force, h, maps, boundary, weights, cones, impulses, status, works,
@@ -148,13 +141,57 @@ def midpoint(system: System, state: State, h: float, *, tolerance: float = 1e-12
     return _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works, energy, told)
 
 
+def _active_contacts(system, state, t_m, q_m, active):
+    """Contact maps (m, d, n), boundary terms (m, d), restitutions (m, 2) and cones (m, 2) of the active contacts."""
+    m, n, d = len(active), len(state.u), system.components
+    maps, boundary, weights, cones = np.empty((m, d, n)), np.empty((m, d)), np.empty((m, 2)), np.empty((m, 2))
+    for k, index in enumerate(active):
+        maps[k], boundary[k] = system.contact(index, t_m, q_m, n)
+        law = system.constraints[index].law
+        sliding = maps[k, 1:] @ state.u + boundary[k, 1:]
+        cones[k] = law.coefficients(sliding, state.status[index])
+        weights[k] = law.restitution, law.tangential_restitution
+    return maps, boundary, weights, cones
+
+
+def contact_problem(system: System, state: State, step: float) -> ContactProblem:
+    """The problem that `midpoint` solves in a step from ``state``, as data (2003, eqs. 39 and 40).
+
+    ``state`` of ``system.start(q, u)`` or of a motion. The contacts are those active at the midpoint, in the order of
+    the constraints. Solve it with `solve`, or see how many solutions it has with `explore_forces`.
+
+    >>> import contactdynamics as cd
+    >>> floor = cd.Constraint(gap=lambda t, q: q[1], law=cd.Law(friction=0.5))
+    >>> brick = cd.System(inertia=[2.0, 2.0], force=lambda t, q, u: (0, -20.0), constraints=[floor])
+    >>> problem = contact_problem(brick, brick.start((0, 0), (0, 0)), 0.1)
+    >>> cd.solve(problem)[0].round(9) + 0.0
+    array([[2., 0.]])
+    """
+    system.resume(state)
+    if not step > 0:
+        raise InputError(f"The step is {step!r}; give a positive time, for example step=1e-3.")
+    t_m, q_m = state.time + step / 2, system.advance(state.q, state.u, step / 2)
+    gaps = system.gaps(t_m, q_m)
+    inverse = system.inertias(t_m, q_m)[1]
+    active = np.flatnonzero(gaps <= 0)
+    maps, boundary, weights, cones = _active_contacts(system, state, t_m, q_m, active)
+    d = system.components
+    rows = maps.reshape(-1, len(state.u))
+    free = state.u + step * (inverse @ system.forces(t_m, q_m, state.u))
+    before = maps @ state.u + boundary
+    weight = np.repeat(weights[:, :1], d, axis=1)
+    weight[:, 1:] = weights[:, 1:]
+    velocity = maps @ free + boundary + weight * before
+    return ContactProblem(rows @ inverse @ rows.T, velocity, cones, gaps[active])
+
+
 @kernel
 def _midpoint_velocity(
     inertia, inverse, u, force, h, maps, boundary, weights, cones, impulses, status, works, tolerance, max_iterations
 ):
     """Solve 2003, eqs. 39 and 40, for u_f and P; fills ``works``.
 
-    Returns u_f, (kinetic before, kinetic after, work of forces), sweeps, errors.
+    Returns u_f, (kinetic before, kinetic after, work of forces, kinetic of the free velocity), sweeps, errors.
     """
     m, d, n = maps.shape
     rows = maps.reshape((m * d, n))
@@ -171,15 +208,16 @@ def _midpoint_velocity(
             velocity[:, i] += weights[:, 1] * before[:, i]
         iterations, errors = nlgs(delassus, velocity, cones, impulses, status, tolerance, max_iterations)
         u_f = relaxed + spread @ impulses.reshape(m * d)
-    energy = _energies(inertia, u, u_f, force, h)
+    energy = _energies(inertia, u, relaxed, u_f, force, h)
     _contact_works(rows, boundary, u, u_f, impulses, works)
     return u_f, energy, iterations, errors
 
 
 @kernel
-def _energies(inertia, u, u_f, force, h):
-    """Kinetic energy before and after with the same A_m, and the work h F . (u_i + u_f) / 2 (2004, eq. 48)."""
-    return 0.5 * (u @ (inertia @ u)), 0.5 * (u_f @ (inertia @ u_f)), 0.5 * h * (force @ (u + u_f))
+def _energies(inertia, u, free, u_f, force, h):
+    """Kinetic energy before, after, the work h F . (u_i + u_f) / 2 (2004, eq. 48), and that of the free velocity."""
+    work = 0.5 * h * (force @ (u + u_f))
+    return 0.5 * (u @ (inertia @ u)), 0.5 * (u_f @ (inertia @ u_f)), work, 0.5 * (free @ (inertia @ free))
 
 
 @kernel
@@ -208,7 +246,7 @@ def _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works,
         if active:
             impulses[active], status[active], works[active] = partial
     new = State(state.time + h, system.advance(q_m, u_f, h / 2), u_f, impulses, status)
-    return Step(new, gaps, energy[2], works[:, :2], works[:, 2], energy[0], energy[1], told)
+    return Step(new, gaps, energy[2], works[:, :2], works[:, 2], energy[0], energy[1], told, energy[3])
 
 
 class _Middle:
@@ -265,7 +303,7 @@ class _Middle:
         boundary = np.array([w[:d] for _, w in self.maps]).reshape(k, d)
         impulses = np.ascontiguousarray(impulses)
         _contact_works(rows, boundary, self.state.u, u_f, impulses, works)
-        energy = _energies(self.inertia, self.state.u, u_f, self.force, self.h)
+        energy = _energies(self.inertia, self.state.u, self.free, u_f, self.force, self.h)
         told = report((0.0, -1, 0.0, 0.0), 1, 0.0, self.gaps[self.active]) if self.active else NO_CONTACT
         padded = np.zeros((k, self.system.components))
         padded[:, :d] = impulses

@@ -8,6 +8,8 @@ The file is long because it holds the whole state: what the user reads, the step
 (`is_equilibrium`), repairs, frames and files. The work itself is in the kernels of the modules below.
 """
 
+import contextlib
+import copy
 import math
 import time
 import warnings
@@ -16,12 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import assembly, detection, gauss_seidel, iterations, quaternions, recovery, rigid
 from . import contacts as prepare
-from . import detection, gauss_seidel, iterations, quaternions, recovery, rigid
-from .errors import ConvergenceError, ConvergenceWarning, InputError, is_number
+from .errors import ConvergenceError, ConvergenceWarning, EnergyWarning, InputError, energy_message, is_number
 from .materials import COHESION, FRICTION_1, FRICTION_2, ROLLING, SPINNING, TAU, TENSION
 from .scene import Scene, join
-from .state import FREE, Balls, Bodies, Contacts, Energy, Frame, Planes, SolveReport, Springs
+from .state import FREE, Balls, Bodies, ContactProblem, Contacts, Energy, Frame, Planes, SolveReport, Springs
 from .team import Team
 
 SOLVERS = {"accelerated": iterations.accelerated, "nlgs": iterations.nlgs}
@@ -139,7 +141,8 @@ class Simulation:
             self.repair()
         if check:
             self._check_start()
-        self._sums = np.zeros(5)  # force work, inflow, closure, kinetic energy now, recovery work
+        self._sums = np.zeros(6)  # force work, inflow, closure, kinetic energy now, recovery work, created
+        self._gain = (0.0, 0.0, 0, 0.0)  # energy created in the worst step, its share, the step and its time
         self._sums[3] = self._kinetic()
         self._works = np.zeros((len(self.model.laws), 4))
         self.report = SolveReport(0.0, 0, True, 0, -1, 0.0, 0.0, 0.0, "No step yet.")
@@ -331,19 +334,20 @@ class Simulation:
         return Energy(
             float(self._sums[3]), self._potential(), float(self._sums[0]), float(w[:, 3].sum()), w[:, 0].copy(),
             w[:, 1].copy(), w[:, 2].copy(), float(self._sums[4]), float(self._sums[1]), float(self._sums[2]),
+            float(self._sums[5]),
         )  # fmt: skip
+
+    def _sorted_simple(self) -> prepare.Simple:
+        """The simple contacts in the order of the pairs: the user does not see the order of the sweeps."""
+        order = np.argsort(self._simple.pair[: self._count[0]])
+        return prepare.Simple(*(array[order] for array in self._simple))
 
     def _contacts(self) -> Contacts:
         """Contacts of both classes, with frames, in the scene's dimension."""
         m, g = self._count
-        d, q = self.model.dimension, self._general
-        sorted_ = np.argsort(self._simple.pair[:m])  # the user sees them in the order of the pairs
-        s = prepare.Simple(*(array[sorted_] for array in self._simple))
+        d, s, q = self.model.dimension, self._sorted_simple(), self._general
         normals = np.concatenate([s.row[:m, :3], q.frame[:g, 0]])
-        frames = np.empty((m + g, 3, 3))
-        for k in range(m):
-            prepare.local_frame(normals[k], np.zeros(3), d == 2, frames[k])
-        frames[m:] = q.frame[:g]
+        frames = assembly.contact_frames(s, m, q, g, d)
         pair = np.concatenate([s.pair[:m], q.pair[:g]])
         impulse = np.concatenate([np.einsum("kij,kj->ki", frames[:m], s.row[:m, 3:6]), q.impulse[:g]])
         moment = np.concatenate([np.zeros((m, 3)), q.moment[:g]])
@@ -391,19 +395,13 @@ class Simulation:
         for function in self.before_step:
             function(self)
         h, bodies = self.time_step, self.bodies
-        self._drive(self.time + h / 2)
-        self._before[:] = self.rows
-        rigid.drift(bodies.position, bodies.orientation, self.rows, h / 2)
-        loaded = self._load(self.time + h / 2)
-        rigid.relax(self.rows, bodies.kind, bodies.mass, bodies.inertia, bodies.orientation, self._force, self._torque,
-                    self.model.gravity, h, loaded)  # fmt: skip
-        self._free[:] = self.rows
+        self._free_motion()
         moved = clock()
         self._detect()
         detected = clock()
         framed, iterations, residual, worst, complementarity = self._solve()
         solved = clock()
-        self._book()
+        self._book(residual)
         rigid.drift(bodies.position, bodies.orientation, self.rows, h / 2)
         if self.recovery > 0:
             self._recover()
@@ -427,6 +425,17 @@ class Simulation:
             self.seconds[stage] += value
         return SceneStep(self.time, sum(self._count), self.report, dict(self.last_seconds))
 
+    def _free_motion(self):
+        """Drive, drift to the midpoint, and give the bodies the free velocity u_r that they have without contacts."""
+        h, b = self.time_step, self.bodies
+        self._drive(self.time + h / 2)
+        self._before[:] = self.rows
+        rigid.drift(b.position, b.orientation, self.rows, h / 2)
+        loaded = self._load(self.time + h / 2)
+        rigid.relax(self.rows, b.kind, b.mass, b.inertia, b.orientation, self._force, self._torque,
+                    self.model.gravity, h, loaded)  # fmt: skip
+        self._free[:] = self.rows
+
     def run(self, *, until: float, progress: bool | None = None) -> "Simulation":
         """Step until the time ``until``; on a terminal with a progress bar. Returns the simulation itself.
 
@@ -441,7 +450,8 @@ class Simulation:
             )
         from .progress import progress_bar
 
-        failures = self.failures
+        failures, created = self.failures, self._sums[5]
+        self._gain = (0.0, 0.0, 0, 0.0)
         self.about["until"] = float(until)
         self._begin_recording()
         try:
@@ -459,6 +469,8 @@ class Simulation:
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        if self._sums[5] > created:
+            warnings.warn(energy_message(self._sums[5] - created, *self._gain), EnergyWarning, stacklevel=2)
         return self
 
     def _begin_recording(self):
@@ -627,7 +639,7 @@ class Simulation:
             gauss_seidel.warm_start_general(self.rows, self._inverse, self._general, g)
         return scale
 
-    def _book(self):
+    def _book(self, residual: float):
         """Enter the step into the energy ledger."""
         b, (m, g) = self.bodies, self._count
         works = np.zeros_like(self._works)
@@ -642,10 +654,28 @@ class Simulation:
                 f"A velocity became infinite or nan at t = {self.time + self.time_step:.6g}; check that forces and "
                 "motions return finite numbers, and shorten time_step if the motion blows up."
             )
+        gain = works[:, :3].sum()
+        if gain > 0 and residual <= self.tolerance:  # a step that is not solved has a warning of its own
+            self._book_gain(gain, works[:, 3].sum(), first, last, residual)
         self._works += works
         self._sums[0] += work
         self._sums[2] += abs(last - first - work - works.sum())
         self._sums[3] = last
+
+    def _book_gain(self, gain, drive_work, first, last, residual):
+        """Enter what the contact laws created in the step: the smaller of its works from u_i and from u_r.
+
+        See `motion._Record.created`; (T_f - T_r) is the work of the contacts counted from the free velocity.
+        """
+        b = self.bodies
+        free = rigid.energies(self._free, self._free, self._free, b.kind, b.mass, b.inertia, b.orientation)[0]
+        gain = min(gain, last - free - drive_work)
+        scale = max(first, last) + abs(drive_work)
+        if gain > (1e-9 + 10 * residual) * scale:
+            self._sums[5] += gain
+            if gain > self._gain[0]:
+                share = gain / max(first, free)
+                self._gain = (gain, share, self.steps + 1, (self.steps + 1) * self.time_step)
 
     def _recover(self):
         """Open overlaps by moving bodies apart, at most at the speed `recovery`, and book the work against gravity."""
@@ -732,31 +762,12 @@ class Simulation:
         ``tolerance`` of the solver; bodies nearer than ``slack`` times the smallest radius count as touching. The
         motion is left as it was; the answer carries the contact forces (impulses / time_step) that prove it.
         """
-        kept = (
-            self.rows.copy(),
-            self.tolerance,
-            self.pairs,
-            self.penetration,
-            self.time,
-            self._neighbours,
-            self._works,
-        )
-        kept_step = (self._count, self._simple, self._general, self._sums.copy(), self.report, self._places,
-                     self._hint)  # fmt: skip
-        self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
-        self._places = np.empty_like(self._places)
-        self.rows[:, :6] = 0.0
-        self.tolerance, self.penetration = tolerance, "moreau"
-        self._spare = self._filled = detection.no_pairs()  # the kept pairs must stay as they are
-        try:
+        with self._untouched():
+            self.tolerance, self.penetration = tolerance, "moreau"
+            loaded = self._free_from_rest()
             b, h = self.bodies, self.time_step
-            self._before[:] = self.rows
-            loaded = self._load(self.time)
-            rigid.relax(self.rows, b.kind, b.mass, b.inertia, b.orientation, self._force, self._torque,
-                        self.model.gravity, h, loaded)  # fmt: skip
             push = h * np.sqrt((self._force**2).sum(axis=1) / b.mass**2).max() if loaded else 0.0
             fall = max(np.sqrt((self.rows[:, :6] ** 2).sum(axis=1).max()), h * np.linalg.norm(self.model.gravity), push)
-            self._free[:] = self.rows
             self._detect(slack * self._small)
             _, iterations, residual, worst, complementarity = self._solve()
             left = float(np.sqrt((self.rows[b.kind == FREE, :6] ** 2).sum(axis=1).max()))
@@ -764,9 +775,58 @@ class Simulation:
             report = SolveReport(residual, iterations, residual <= tolerance, sum(self._count), worst, 0.0, self._cone,
                                  complementarity, "One step from rest.")  # fmt: skip
             return Equilibrium(bool(share <= 1e3 * tolerance), share, self._contacts(), report)
+
+    def contact_problem(self, *, from_rest: bool = False, slack: float = 0.0) -> ContactProblem:
+        """The contact problem of the next step, as data, for `solve` and `explore_forces`; the motion is left as it is.
+
+        ``from_rest`` takes the present positions with all bodies at rest, as `is_equilibrium` does; bodies nearer than
+        ``slack`` times the smallest radius count as touching. Contacts come in the order of `contacts` after that step,
+        simple ones first. With penetration="anticipate" they are those known before the solution.
+        """
+        with self._untouched():
+            if from_rest:
+                self.penetration = "moreau"
+                self._free_from_rest()
+            else:
+                self._free_motion()
+            self._detect(slack * self._small)
+            self._fill()
+            b, (m, g), d = self.bodies, self._count, self.model.dimension
+            inverse = np.empty((len(b.mass), 3, 3))
+            rigid.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse)
+            return assembly.assemble(self._free, inverse, self._sorted_simple(), m, self._general, g, self.pairs.gap, d)
+
+    def _free_from_rest(self) -> bool:
+        """Free velocity of a step that starts with all bodies at rest, at the present positions; as `_load`."""
+        b = self.bodies
+        self.rows[:, :6] = 0.0
+        self._before[:] = self.rows
+        loaded = self._load(self.time)
+        rigid.relax(self.rows, b.kind, b.mass, b.inertia, b.orientation, self._force, self._torque,
+                    self.model.gravity, self.time_step, loaded)  # fmt: skip
+        self._free[:] = self.rows
+        return loaded
+
+    @contextlib.contextmanager
+    def _untouched(self):
+        """Whatever is tried inside, the simulation comes out as it went in."""
+        names = ("tolerance", "pairs", "penetration", "time", "_neighbours", "_works", "_count", "_simple", "_general",
+                 "report", "_places", "_hint")  # fmt: skip
+        kept = {name: getattr(self, name) for name in names}
+        arrays = [(array, array.copy()) for array in
+                  (self.rows, self._sums, self.bodies.position, self.bodies.orientation)]  # fmt: skip
+        self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
+        self._places = np.empty_like(self._places)
+        self._spare = self._filled = detection.no_pairs()  # the kept pairs must stay as they are
+        if self._neighbours is not None:
+            self._neighbours = detection.Neighbours(*map(copy.copy, self._neighbours))
+        try:
+            yield
         finally:
-            self.rows[:], self.tolerance, self.pairs, self.penetration, self.time, self._neighbours, self._works = kept
-            self._count, self._simple, self._general, self._sums, self.report, self._places, self._hint = kept_step
+            for name, value in kept.items():
+                setattr(self, name, value)
+            for array, values in arrays:
+                array[:] = values
 
     def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
         """Move overlapping bodies apart and return the largest overlap left, over the smallest radius.
@@ -829,7 +889,7 @@ class Simulation:
         self.scene.blocks, self._taken = [block], 1
         self.failures, self.scene.count, *rest = (int(n) for n in checkpoint["numbers"])
         self._hint = rest[0] if rest else 0
-        self._sums, self._works = checkpoint["sums"], checkpoint["works"]
+        self._sums[: len(checkpoint["sums"])], self._works = checkpoint["sums"], checkpoint["works"]
         self.seconds = dict(zip(STAGES, checkpoint["seconds"].tolist(), strict=True))
         self.rows = self._packed(self.bodies)
         self.rows[:, 3:6] = scaled

@@ -5,6 +5,7 @@ q positions, u velocities, h time step, g gap (negative when bodies overlap), U 
 (U_n > 0 separates), P impulse (N s, P_n >= 0 pushes), G contact map with U = G u + w, A inertia, W = G A^-1 G^T.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,7 @@ class Step(NamedTuple):
     kinetic_before: float  # u_i . A_m u_i / 2, J
     kinetic_after: float  # u_f . A_m u_f / 2, J
     report: SolveReport
+    kinetic_free: float = math.inf  # u_r . A_m u_r / 2 with the free velocity u_r, before the contacts act, J
 
 
 # Kinds of bodies.
@@ -162,6 +164,7 @@ class Energy(NamedTuple):
     recovery_work: float  # against gravity, by the bounded recovery of overlaps
     inflow: float  # kinetic energy of bodies added, less that of bodies removed
     closure: float
+    created: float = 0.0  # by the contact laws, in the steps in which they gave more than they took
 
 
 class Frame(NamedTuple):
