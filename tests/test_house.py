@@ -24,7 +24,7 @@ LAYERS = [
     {"laws", "frames", "quaternions", "shapes", "loads"},
     {"materials", "solvers", "system", "detection", "rigid"},
     {"contacts", "scene", "schemes"},
-    {"gauss_seidel", "storage", "packings", "motion", "analysis"},
+    {"gauss_seidel", "storage", "packings", "motion", "events", "analysis"},
     {"recorders", "archive"},
     {"simulation"},
     {"plotting"},

@@ -24,6 +24,7 @@ _NAMES = {
     "Sphere": "shapes",
     "System": "system",
     "analysis": "analysis",
+    "events": "events",
     "integrate": "motion",
     "loads": "loads",
     "open": "storage",
