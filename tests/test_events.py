@@ -264,7 +264,7 @@ def stick(friction, angle, restitution=0.0):
 
 
 def test_falling_stick_slips_where_statics_and_energy_say():
-    # The stick of length l turns about its foot, p its angle from the vertical, p0 at the start. By energy, I = m l^2/3,
+    # The stick of length l turns about its foot, p its angle from the vertical, p0 at the start. With I = m l^2/3,
     # p'^2 = 3 g (cos p0 - cos p) / l, and p'' = 3 g sin p / (2 l). The centre has the acceleration (l/2)(p'' cos p -
     # p'^2 sin p) along the fall and -(l/2)(p'' sin p + p'^2 cos p) upwards, so the foot gives, over m g,
     # T = (3/4) sin p (3 cos p - 2 cos p0) and N = 1 - (3/4) sin^2 p - (3/2) cos p (cos p0 - cos p).

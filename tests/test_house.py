@@ -21,7 +21,7 @@ PACKAGE = ROOT / "src" / "contactdynamics"
 # From the lowest to the highest; a module or sub-package imports only from lower layers (and from its own package).
 LAYERS = [
     {"errors", "_version", "_jit", "state", "progress"},
-    {"laws", "frames", "quaternions", "shapes", "loads"},
+    {"laws", "frames", "quaternions", "shapes", "loads", "elastic"},
     {"materials", "solvers", "system", "detection", "rigid"},
     {"contacts", "scene", "schemes"},
     {"gauss_seidel", "storage", "packings", "motion", "events", "analysis"},

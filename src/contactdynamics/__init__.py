@@ -24,6 +24,7 @@ _NAMES = {
     "Sphere": "shapes",
     "System": "system",
     "analysis": "analysis",
+    "elastic": "elastic",
     "events": "events",
     "integrate": "motion",
     "loads": "loads",

@@ -326,7 +326,7 @@ class _Run:
             speed = float((g @ y[nq:] + w)[0, 0])
             length = float(np.linalg.norm(self.system.normal(index, end, y[:nq], self.n)) / np.linalg.norm(g[0, 0]))
             if speed < -self.speed_zero:
-                end = max(begin, end - gap / (speed * length))
+                end = float(max(begin, end - gap / (speed * length)))
         return end, state(end)
 
     def velocity(self, q, u):
