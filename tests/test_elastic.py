@@ -242,9 +242,11 @@ def test_experiment_refuses_nonsense(setting, tmp_path, capsys):
     assert end.value.code == 2 and "give" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "settings", [["elements=32", "friction=0", "slide=0"], ["elements=40", "courant=0.5", "speed=3", "wave_speed=100", "mass=2"]]
-)
+COARSE = ["elements=32", "friction=0", "slide=0"]
+OTHER = ["elements=40", "courant=0.5", "speed=3", "wave_speed=100", "mass=2"]
+
+
+@pytest.mark.parametrize("settings", [COARSE, OTHER])
 def test_experiment_takes_options(settings, tmp_path, capsys):
     sets = [part for setting in settings for part in ("--set", setting)]
     with pytest.raises(SystemExit) as end:

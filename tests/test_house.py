@@ -24,7 +24,7 @@ LAYERS = [
     {"laws", "frames", "quaternions", "shapes", "loads", "elastic"},
     {"materials", "solvers", "system", "detection", "rigid"},
     {"contacts", "scene", "schemes"},
-    {"gauss_seidel", "storage", "packings", "motion", "events", "analysis"},
+    {"gauss_seidel", "storage", "packings", "motion", "events", "penalty", "analysis"},
     {"recorders", "archive"},
     {"simulation"},
     {"plotting"},

@@ -30,6 +30,7 @@ _NAMES = {
     "loads": "loads",
     "open": "storage",
     "packings": "packings",
+    "penalty": "penalty",
     "schemes": "schemes",
     "solve": "solvers",
 }

@@ -34,7 +34,7 @@ def beam(*, length: float, mass: float, bending: float, elements: int):
 
     Freedoms in the order w_0, w_0', w_1, w_1', ...; Hermite elements with consistent masses. ``bending`` is E I, N m^2.
 
-    >>> A, K = beam(length=1.0, mass=1.0, bending=1.0, elements=8)
+    >>> A, K = beam(length=1.0, mass=1.0, bending=1.0, elements=16)
     >>> [round(float(w) ** 0.5, 2) for w in modes(A, K, 4)[0][2:]]  # (beta L) of a free beam: 4.730, 7.853
     [4.73, 7.85]
     """
