@@ -23,7 +23,7 @@ LAYERS = [
     {"errors", "_version", "_jit", "state", "progress"},
     {"laws", "frames", "quaternions", "shapes", "loads", "elastic"},
     {"materials", "solvers", "system", "detection", "rigid"},
-    {"contacts", "scene", "schemes"},
+    {"contacts", "scene", "schemes", "instants"},
     {"gauss_seidel", "storage", "packings", "motion", "events", "penalty", "analysis"},
     {"recorders", "archive"},
     {"simulation"},
