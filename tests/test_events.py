@@ -52,6 +52,24 @@ def test_ball_comes_to_rest_after_infinitely_many_bounces(restitution):
     assert motion.reactions(1.4 * end)[0, 0] == pytest.approx(2 * G, rel=1e-12)
 
 
+def test_accumulations_in_a_corner_are_all_told():
+    # The particle bounces on the wall until it stays there, then on the floor, sliding up and down the wall: there an
+    # upward flight of speed v ends at the height v^2 / (2 (g + gamma f)), the fall from it, with g - gamma f, has the
+    # speed v sqrt((g - gamma f) / (g + gamma f)): one bounce shortens the flights by that times e.
+    law, e, gamma, push = cd.Law(friction=0.3, restitution=0.5), 0.5, 0.3, 1.0
+    walls = [cd.Constraint(lambda t, q, i=i: q[i], gradient=lambda t, q, i=i: np.eye(2)[i], law=law) for i in (0, 1)]
+    system = cd.System(inertia=[1.0, 1.0], force=lambda t, q, u: (-push, -G), constraints=walls)
+    motion = cd.events.integrate(system, (1, 1), (-2, 0), until=1.5)
+    assert [contact for _, contact, _ in motion.accumulations] == [0, 1]
+    times = [event.time for event in motion.events if event.kind == "impact" and event.contacts == (1,)]
+    ratio = e * math.sqrt((G - gamma * push) / (G + gamma * push))
+    last = np.diff(times)[3:8]
+    assert np.allclose(last[1:] / last[:-1], ratio, rtol=1e-6)
+    limit = times[8] + (times[8] - times[7]) * ratio / (1 - ratio)
+    assert motion.accumulations[1][2] == pytest.approx(limit, rel=1e-7)
+    assert np.abs(motion.q[-1]).max() < 1e-12 and motion.intervals[-1].status.tolist() == [STICKING, STICKING]
+
+
 def test_elastic_bounces_keep_their_energy():
     floor = cd.Constraint(lambda t, q: q[1] - 0.2 * math.sin(3 * q[0]), law=cd.Law(restitution=1.0))
     ball = cd.System(inertia=[1.0, 1.0], force=lambda t, q, u: (0, -G), constraints=[floor])

@@ -360,7 +360,7 @@ class _Run(Instant):
         for index in hit:
             self.impact_times[index].append(self.time)
         if resting:
-            self.accumulations += [(self.time, i, _limit(self.impact_times[i])) for i in bouncing]
+            self.accumulations += [(self.time, i, _limit(self.impact_times[i]) or self.time) for i in bouncing]
         self.u, self.cached = u, (None, None)
 
     def tell(self, previous):
@@ -373,6 +373,11 @@ class _Run(Instant):
                 kinds["touch"].append(index)
             elif self.modes[index] != previous[index]:
                 kinds["slide" if self.modes[index] else "stick"].append(index)
+        for index in kinds["touch"]:  # bounces that ended below what counts as a gap of zero
+            limit = _limit(self.impact_times[index])
+            told = any(contact == index and time == self.time for time, contact, _ in self.accumulations)
+            if limit is not None and not told and self.system.constraints[index].law.restitution:
+                self.accumulations.append((self.time, index, limit))
         if self.time > self.begin:
             none = np.zeros((self.m, self.system.components))
             self.events += [Event(self.time, kind, tuple(c), none, 0.0) for kind, c in kinds.items() if c]
@@ -407,8 +412,11 @@ class _Run(Instant):
 
 
 def _limit(times):
-    """Limit of the times of impacts that shorten geometrically, by Aitken's extrapolation."""
+    """Limit of the times of impacts that follow each other ever faster, by Aitken's extrapolation; else None.
+
+    From impacts a few before the last: the last flights are hardly longer than the errors of the instants.
+    """
     if len(times) < 3:
-        return times[-1]
-    first, second = times[-2] - times[-3], times[-1] - times[-2]
-    return times[-1] + second * second / (first - second) if 0 < second < first else times[-1]
+        return None
+    a, b, c = times[-3:] if len(times) < 8 else times[-8:-5]
+    return c + (c - b) ** 2 / (2 * b - a - c) if 0 < c - b < b - a else None
