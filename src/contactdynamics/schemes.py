@@ -123,18 +123,23 @@ def midpoint(system: System, state: State, h: float, *, tolerance: float = 1e-12
     """The general scheme of 2003/2004 (2004, sections 6.1, 6.2, 7.5): several contacts with friction and restitution.
 
     The law of each contact links P to the weighted velocity (rho U_n^- + U_n^+, tau U_t^- + U_t^+) (2003, eq. 40);
-    nonlinear Gauss-Seidel starts from the impulses of the last step.
+    nonlinear Gauss-Seidel starts from the impulses of the last step. Where the system states its stiffness, A is
+    replaced by the effective inertia (2004, section 6.1; `System.effective_inertia`): elasticity may be as stiff as
+    it likes.
     """
     t_m, q_m = state.time + h / 2, system.advance(state.q, state.u, h / 2)
     gaps = system.gaps(t_m, q_m)
     inertia, inverse = system.inertias(t_m, q_m)
     force = system.forces(t_m, q_m, state.u)
+    added = np.empty((0, 0))
+    if system.elastic:
+        added, inverse = system.effective_inertia(inertia, h)
     active = [index for index in range(len(gaps)) if gaps[index] <= 0]
     maps, boundary, weights, cones = _active_contacts(system, state, t_m, q_m, active)
     m, impulses = len(active), state.impulses[active]
     status, works = np.zeros(m, dtype=np.int64), np.empty((m, 3))  # filled by the kernel
     u_f, energy, iterations, errors = _midpoint_velocity(
-        inertia, inverse, state.u, force, h, maps, boundary, weights, cones, impulses, status, works,
+        inertia, inverse, added, state.u, force, h, maps, boundary, weights, cones, impulses, status, works,
         tolerance, max_iterations,
     )  # fmt: skip
     told = report(errors, iterations, tolerance, gaps[active]) if m else NO_CONTACT
@@ -172,7 +177,9 @@ def contact_problem(system: System, state: State, step: float) -> ContactProblem
         raise InputError(f"The step is {step!r}; give a positive time, for example step=1e-3.")
     t_m, q_m = state.time + step / 2, system.advance(state.q, state.u, step / 2)
     gaps = system.gaps(t_m, q_m)
-    inverse = system.inertias(t_m, q_m)[1]
+    inertia, inverse = system.inertias(t_m, q_m)
+    if system.elastic:
+        inverse = system.effective_inertia(inertia, step)[1]
     active = np.flatnonzero(gaps <= 0)
     maps, boundary, weights, cones = _active_contacts(system, state, t_m, q_m, active)
     d = system.components
@@ -187,10 +194,12 @@ def contact_problem(system: System, state: State, step: float) -> ContactProblem
 
 @kernel
 def _midpoint_velocity(
-    inertia, inverse, u, force, h, maps, boundary, weights, cones, impulses, status, works, tolerance, max_iterations
-):
+    inertia, inverse, added, u, force, h, maps, boundary, weights, cones, impulses, status, works,
+    tolerance, max_iterations,
+):  # fmt: skip
     """Solve 2003, eqs. 39 and 40, for u_f and P; fills ``works``.
 
+    ``inverse`` is that of A + ``added``, the effective inertia; ``added`` is empty where nothing is elastic.
     Returns u_f, (kinetic before, kinetic after, work of forces, kinetic of the free velocity), sweeps, errors.
     """
     m, d, n = maps.shape
@@ -208,6 +217,8 @@ def _midpoint_velocity(
             velocity[:, i] += weights[:, 1] * before[:, i]
         iterations, errors = nlgs(delassus, velocity, cones, impulses, status, tolerance, max_iterations)
         u_f = relaxed + spread @ impulses.reshape(m * d)
+    if added.size:  # elastic and viscous forces at the means of the step
+        force = force - added @ (u_f - u) / h
     energy = _energies(inertia, u, relaxed, u_f, force, h)
     _contact_works(rows, boundary, u, u_f, impulses, works)
     return u_f, energy, iterations, errors

@@ -125,6 +125,11 @@ class System:
         2004, section 4.4). ``q + h u`` when omitted.
     potential
         ``V(t, q) -> float``, only for the energy ledger.
+    stiffness, damping, rest
+        Linear elasticity of parts whose deformation is in q (2003, section 3.1): the forces -K (q - rest) - C u are
+        added to ``force``, and the elastic energy to ``potential``. K and C: (n, n), symmetric and positive
+        semidefinite, or (n,) diagonals; rest (n,), zero when omitted. The scheme midpoint treats them implicitly
+        (`effective_inertia`).
 
     >>> import contactdynamics as cd
     >>> floor = cd.Constraint(gap=lambda t, q: q[1], law=cd.Law(restitution=0.5))
@@ -142,6 +147,9 @@ class System:
         constraints: Sequence[Constraint] = (),
         kinematics: Callable | None = None,
         potential: Callable | None = None,
+        stiffness=None,
+        damping=None,
+        rest=None,
     ):
         for label, value in (("force", force), ("kinematics", kinematics), ("potential", potential)):
             if value is not None and not callable(value):
@@ -151,6 +159,15 @@ class System:
             if not isinstance(constraint, Constraint):
                 raise InputError(f"System got the constraint {constraint!r}; give Constraint(gap=...).")
         self.force, self.kinematics, self.potential = force, kinematics, potential
+        self.stiffness = self._checked_elastic("stiffness", stiffness)
+        self.damping = self._checked_elastic("damping", damping)
+        self.rest = None if rest is None else _numbers("rest position", rest)
+        self.elastic = stiffness is not None or damping is not None
+        self._effective = None  # the last effective inertia: (h, what is added to A, inverse of the sum)
+        if self.elastic and kinematics is not None:
+            raise InputError("System got stiffness or damping together with kinematics; write those forces into force.")
+        if stiffness is not None and (potential is not None or force is None):
+            self.potential = self._total_potential(potential)
         self.inertia = inertia
         self.constant_inertia = None if callable(inertia) else self._checked_inertia(inertia)
         self.components = None  # d, the components of each contact; set by `start`
@@ -173,13 +190,62 @@ class System:
             )
         return np.ascontiguousarray(a), np.linalg.inv(a)
 
+    @staticmethod
+    def _checked_elastic(label: str, value) -> np.ndarray | None:
+        """K or C (n, n), once shown to be symmetric and positive semidefinite."""
+        if value is None:
+            return None
+        a = _numbers(label, value)
+        a = np.diag(a) if a.ndim == 1 else a
+        if a.ndim != 2 or a.shape[0] != a.shape[1] or a.size == 0 or not np.isfinite(a).all():
+            raise InputError(f"The {label} has shape {a.shape}; give a finite square matrix (n, n) or a diagonal (n,).")
+        size = np.abs(a).max()
+        if np.abs(a - a.T).max() > 1e-12 * size or np.linalg.eigvalsh(a).min() < -1e-10 * size:
+            raise InputError(f"The {label} is not symmetric and positive semidefinite; give {label} = B^T D B, D >= 0.")
+        return np.ascontiguousarray(a)
+
+    def _total_potential(self, potential):
+        def total(t, q):
+            stretch = q if self.rest is None else q - self.rest
+            return (0.0 if potential is None else potential(t, q)) + 0.5 * stretch @ self.stiffness @ stretch
+
+        return total
+
+    def _check_elastic(self, n: int) -> None:
+        for label, value in (("stiffness", self.stiffness), ("damping", self.damping), ("rest position", self.rest)):
+            if value is not None and len(value) != n:
+                raise InputError(f"The {label} has {len(value)} rows but u has {n} components; make them agree.")
+
+    def effective_inertia(self, inertia: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """What elasticity adds to A in a step of length h, (h/2) C + (h^2/4) K, and the inverse of the sum.
+
+        The elastic force taken at the mean of the positions q_i and q_f = q_i + h (u_i + u_f)/2 and the viscous one at
+        the mean velocity are F(q_m, u_i) - (C/2 + h K/4)(u_f - u_i) with q_m = q_i + h u_i / 2: brought to the side of
+        the inertia, they leave the momentum balance (2004, eq. 32) its form (2004, section 6.1; Jean 1999), and the
+        step is not limited by the stiffness.
+        """
+        if self._effective is not None and self._effective[0] == h:
+            return self._effective[1:]
+        added = np.zeros_like(inertia)
+        if self.damping is not None:
+            added += 0.5 * h * self.damping
+        if self.stiffness is not None:
+            added += 0.25 * h * h * self.stiffness
+        inverse = np.linalg.inv(inertia + added)
+        if self.constant_inertia is not None:
+            self._effective = h, added, inverse
+        return added, inverse
+
     def inertias(self, t: float, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A and A^-1 at (t, q)."""
         return self.constant_inertia or self._checked_inertia(self.inertia(t, q))
 
     def forces(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """F(t, q, u), (n,)."""
-        return np.zeros(len(u)) if self.force is None else np.asarray(self.force(t, q, u), dtype=float)
+        force = np.zeros(len(u)) if self.force is None else np.asarray(self.force(t, q, u), dtype=float)
+        if self.stiffness is not None:
+            force = force - self.stiffness @ (q if self.rest is None else q - self.rest)
+        return force if self.damping is None else force - self.damping @ u
 
     def advance(self, q: np.ndarray, u: np.ndarray, h: float) -> np.ndarray:
         """Positions after a time ``h`` at constant velocity ``u`` (1986, eq. 6.8)."""
@@ -278,6 +344,7 @@ class System:
         a, _ = self.inertias(time, q)
         if len(a) != n:
             raise InputError(f"The inertia is {len(a)} x {len(a)} but u has {n} components; make them agree.")
+        self._check_elastic(n)
         force = self.forces(time, q, u)
         if force.shape != (n,) or not np.isfinite(force).all():
             raise InputError(f"force(t, q, u) returned {force!r}; it must return {n} finite numbers.")
