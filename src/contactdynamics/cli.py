@@ -39,12 +39,7 @@ def run_experiment(name, quick, settings, from_data, out):
 
     from .experiments import runner
 
-    pairs = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise InputError(f"--set {setting} has no '='; write --set key=value.")
-        pairs[key.strip()] = value.strip()
+    pairs = _pairs(settings)
     if from_data is not None:
         pairs["from_data"] = from_data
     experiment = runner.load(name)
@@ -57,6 +52,17 @@ def run_experiment(name, quick, settings, from_data, out):
     _print_table(experiment, verdict)
     click.echo(f"{summary['seconds']:.1f} s; written to {out}/")
     return 0 if verdict.passed else 1
+
+
+def _pairs(settings) -> dict[str, str]:
+    """The settings key=value of a command."""
+    pairs = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InputError(f"--set {setting} has no '='; write --set key=value.")
+        pairs[key.strip()] = value.strip()
+    return pairs
 
 
 def _tell_compilation():
@@ -136,8 +142,9 @@ def resume(file, until):
 @commands.command("bench")
 @click.argument("name", required=False)
 @click.argument("argument", required=False)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change an option (repeatable).")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for summary.json and the CSV lines.")
-def bench(name, argument, out):
+def bench(name, argument, settings, out):
     """Measure speed: NAME is one of the benchmarks; without it, list them."""
     from . import bench as benchmarks
 
@@ -145,7 +152,7 @@ def bench(name, argument, out):
         for line in benchmarks.listing():
             click.echo(line)
         return 0
-    return benchmarks.run(name, argument, out or Path("benchmarks"), click.echo)
+    return benchmarks.run(name, argument, out or Path("benchmarks"), click.echo, _pairs(settings))
 
 
 def main(arguments=None):

@@ -149,13 +149,19 @@ def box_scene(path: Path) -> tuple[Scene, np.ndarray]:
     return scene, data["radii"]
 
 
-def scenes(echo, folder: str | None = None) -> dict:
-    """Whole fall and bed at rest of the scenes scene_*.npz in FOLDER, every step solved to 1e-3."""
+def scene_files(folder: str | None, name: str) -> list[Path]:
+    """The scenes scene_*.npz of a folder, the smallest first."""
     paths = sorted(Path(folder or ".").glob("scene_*.npz"), key=lambda p: p.stat().st_size)
     if not paths:
         raise InputError(
-            f"There is no scene_*.npz in {folder or 'this folder'}; give the folder: cdyn bench scenes FOLDER."
+            f"There is no scene_*.npz in {folder or 'this folder'}; give the folder: cdyn bench {name} FOLDER."
         )
+    return paths
+
+
+def scenes(echo, folder: str | None = None) -> dict:
+    """Whole fall and bed at rest of the scenes scene_*.npz in FOLDER, every step solved to 1e-3."""
+    paths = scene_files(folder, "scenes")
     heaps.lattice(100).run(until=4e-4)  # compile
     results = {}
     for path in paths:
