@@ -10,7 +10,8 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics import bench
-from contactdynamics.bench import peers
+from contactdynamics.bench import peers, tolerance
+from contactdynamics.state import FREE
 
 SCRIPTS = Path(__file__).parent.parent / "benchmarks" / "peers"
 
@@ -143,3 +144,59 @@ def test_lines_of_a_table_may_have_different_columns(scene):
     results = json.loads((out / "summary.json").read_text())["results"]
     assert float(second["scene_3_ours_fall_milliseconds"]) == results["scene_3"]["ours"]["fall_milliseconds"]
     assert second["old"] == ""
+
+
+# ---- tolerance -------------------------------------------------------------------------------------------------------
+
+
+def test_piles_of_different_tolerances_are_poured_once_and_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(tolerance, "RELAXATION", 0.7)
+    monkeypatch.setattr(tolerance, "WATCH", 0.3)
+    settings = {"grains": "25", "tolerances": "1e-2,1e-3", "seeds": "2"}
+    assert bench.run("tolerance", None, tmp_path, lambda text: None, settings) == 0
+    results = json.loads((tmp_path / "summary.json").read_text())["results"]
+    assert [(r["tolerance"], r["seed"]) for r in results["rows"]] == [(1e-2, 1), (1e-3, 1), (1e-3, 2)]
+    assert results["usual"] == 1e-3 and results["deviation_over_seeds"]["height_cm"] > 0
+    coarse, fine, other = results["rows"]
+    for row in (coarse, fine, other):
+        # 25 grains at 200 per second and 0.7 s of rest, in steps of 2e-4 s
+        assert row["steps"] == round((25 / 200 + 0.7) / 2e-4)
+        assert row["unsolved"] == 0
+        assert row["median_drift"] <= row["largest_drift"] < 1  # a heap of 25 grains is at rest after 0.4 s
+        assert 0 <= row["overlap_at_rest"] <= row["largest_overlap"] < 0.2
+    assert coarse["sweeps"] < fine["sweeps"]
+    assert (tmp_path / "tolerance.png").stat().st_size > 10_000
+
+    def poured_again(*arguments, **options):
+        raise AssertionError("poured again")
+
+    monkeypatch.setattr(tolerance.pile, "build", poured_again)
+    assert tolerance.tolerance(lambda text: None, out=tmp_path, grains=25, seeds=2, tolerances=(1e-2, 1e-3)) == results
+    with pytest.raises(AssertionError, match="poured again"):
+        tolerance.tolerance(lambda text: None, out=tmp_path, grains=25, tolerances=(5e-3,))
+
+
+def test_drift_and_pressure_are_those_of_the_frames(tmp_path, monkeypatch):
+    # The weight on the ground within half the radius, summed over contacts one by one.
+    monkeypatch.setattr(tolerance, "RELAXATION", 0.5)
+    monkeypatch.setattr(tolerance, "WATCH", 0.2)
+    tolerance.tolerance(lambda text: None, out=tmp_path, grains=15, seeds=1, tolerances=(1e-3,))
+    path = tmp_path / "tolerance" / "pile-15-0.001-seed1.h5"
+    row = tolerance.measured(path)
+    with cd.open(path) as recording:
+        last, late = recording[-1], recording.at(recording.times[-1] - 0.2)
+        drift = []
+        for k in range(len(last.kinds)):
+            if last.kinds[k] == FREE:
+                radius = last.ball_radii[list(last.ball_bodies).index(k)]
+                drift.append(np.linalg.norm(last.positions[k] - late.positions[k]) / radius / (last.time - late.time))
+    assert len(drift) == 15
+    assert row["median_drift"] == pytest.approx(np.median(drift), rel=1e-9, abs=1e-15)
+    assert row["largest_drift"] == pytest.approx(max(drift), rel=1e-9, abs=1e-15)
+
+
+def test_wrong_tolerances_are_told(tmp_path):
+    for settings, words in (({"tolerances": "2"}, "between 0 and 1"), ({"grains": "0"}, "give 1 or more"),
+                            ({"tolerances": "fine"}, "a list like")):  # fmt: skip
+        with pytest.raises(cd.InputError, match=words):
+            bench.run("tolerance", None, tmp_path, lambda text: None, settings)

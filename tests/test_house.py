@@ -39,6 +39,7 @@ HEAVY = {
     "numba": {"_jit"},
     "matplotlib": {"plotting", "experiments"},
     "h5py": {"storage", "archive"},
+    "scipy": {"experiments", "bench"},
     "rich": set(),
     "click": {"cli"},
 }

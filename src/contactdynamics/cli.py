@@ -1,5 +1,6 @@
 """The command ``cdyn``: errors are one sentence on stderr with exit code 2, no traceback unless ``--debug``."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -74,10 +75,10 @@ def _tell_compilation():
 
 
 def _use_headless_figures():
-    """Draw into files, never into windows."""
-    import matplotlib
-
-    matplotlib.use("Agg")
+    """Draw into files, never into windows; what is drawn last need not be loaded first."""
+    os.environ["MPLBACKEND"] = "Agg"
+    if "matplotlib" in sys.modules:
+        sys.modules["matplotlib"].use("Agg")
 
 
 def _print_table(experiment, verdict):
@@ -152,7 +153,8 @@ def bench(name, argument, settings, out):
         for line in benchmarks.listing():
             click.echo(line)
         return 0
-    return benchmarks.run(name, argument, out or Path("benchmarks"), click.echo, _pairs(settings))
+    pairs = _pairs(settings)
+    return benchmarks.run(name, argument, out or Path("benchmarks"), click.echo, pairs, before=_tell_compilation)
 
 
 def main(arguments=None):

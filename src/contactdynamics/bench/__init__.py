@@ -16,12 +16,12 @@ from ..errors import InputError
 
 def _functions() -> dict:
     """The benchmarks by name; imported late, since they load everything."""
-    from . import peers, speed, systems
+    from . import peers, speed, systems, tolerance
 
     return {
         "system": systems.system, "sweep": speed.sweep, "step": speed.step, "scenes": speed.scenes,
         "peers": peers.peers,
-        "growth": speed.growth, "tolerance": speed.tolerance, "profile": speed.profile,
+        "growth": speed.growth, "tolerance": tolerance.tolerance, "profile": speed.profile,
     }  # fmt: skip
 
 
@@ -30,8 +30,11 @@ def listing() -> list[str]:
     return [f"{name:<10} {function.__doc__.splitlines()[0]}" for name, function in _functions().items()]
 
 
-def run(name: str, argument: str | None, out: Path, echo, settings: dict | None = None) -> int:
-    """Run benchmark ``name``, write ``summary.json`` and append to ``NAME.csv`` in ``out``."""
+def run(name: str, argument: str | None, out: Path, echo, settings: dict | None = None, before=lambda: None) -> int:
+    """Run benchmark ``name``, write ``summary.json`` and append to ``NAME.csv`` in ``out``.
+
+    ``before`` is called when the input has been checked and the work begins.
+    """
     functions = _functions()
     if name not in functions:
         near = get_close_matches(name, functions, 1)
@@ -41,12 +44,16 @@ def run(name: str, argument: str | None, out: Path, echo, settings: dict | None 
     takes_argument = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parts) > 1
     if argument and not takes_argument:
         raise InputError(f"The benchmark {name} takes no argument, but got {argument!r}; leave it out.")
-    options = _options(name, {p.name: p.default for p in parts if p.kind is p.KEYWORD_ONLY}, settings or {})
+    defaults = {p.name: p.default for p in parts if p.kind is p.KEYWORD_ONLY}
+    options = _options(name, {key: value for key, value in defaults.items() if key != "out"}, settings or {})
+    if "out" in defaults:  # results that are kept from run to run
+        options["out"] = out
+    before()
     results = function(echo, *([argument] if takes_argument else []), **options)
     out.mkdir(parents=True, exist_ok=True)
     summary = {"benchmark": name, "version": __version__, "machine": platform.node(), "results": results}
     (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
-    if name in ("growth", "profile"):
+    if name in ("growth", "profile", "tolerance"):
         _draw(name, results, out)
     numbers = {k: v for k, v in results.items() if isinstance(v, int | float) and math.isfinite(v)}
     row = {"date": date.today().isoformat(), "machine": platform.node(), "version": __version__, **numbers}
@@ -78,10 +85,14 @@ def _append_row(path: Path, row: dict) -> None:
 
 
 def _draw(name: str, results: dict, out: Path) -> None:
-    """The figure of a benchmark: growth of time and memory, or shares of the stages."""
+    """The figure of a benchmark: growth of time and memory, shares of the stages, or tolerances."""
     import matplotlib
 
     matplotlib.use("Agg")
+    if name == "tolerance":
+        from .tolerance import draw
+
+        return draw(results, out)
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
