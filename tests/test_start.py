@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from contactdynamics import _jit, cli
+from contactdynamics.bench import start
 
 FIRST_STEP = """
 import sys
@@ -66,3 +67,12 @@ def test_the_first_run_says_that_it_compiles(monkeypatch, tmp_path, capsys):
     (tmp_path / "gauss_seidel.sweep-1.py311.nbi").touch()
     cli._tell_compilation()
     assert capsys.readouterr().err == ""
+
+
+def test_the_start_is_measured_to_the_end_of_the_first_step():
+    said = []
+    results = start.start(said.append, repeats=1)
+    assert [line.split()[0] for line in said] == ["import", "start", "pile_start"]
+    # a run imports the package and steps, so it takes longer; the pile makes a pavement besides
+    assert 0 < results["import_seconds"] < results["start_seconds"]
+    assert 0 < results["import_cpu_seconds"] < results["start_cpu_seconds"] < results["pile_start_cpu_seconds"]
