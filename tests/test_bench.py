@@ -4,6 +4,7 @@ import csv
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -193,6 +194,20 @@ def test_drift_and_pressure_are_those_of_the_frames(tmp_path, monkeypatch):
     assert len(drift) == 15
     assert row["median_drift"] == pytest.approx(np.median(drift), rel=1e-9, abs=1e-15)
     assert row["largest_drift"] == pytest.approx(max(drift), rel=1e-9, abs=1e-15)
+
+
+def test_motion_between_frames_follows_identities():
+    def frame(time, identities, radii, positions):
+        rows = np.arange(len(identities))
+        return SimpleNamespace(
+            time=time, identities=np.array(identities), kinds=np.zeros(len(identities)), ball_bodies=rows,
+            ball_radii=np.array(radii), positions=np.array(positions, dtype=float),
+        )  # fmt: skip
+
+    before = frame(1.0, [3, 5, 8], [1.0, 2.0, 4.0], [[0, 0, 0], [1, 0, 0], [9, 0, 0]])
+    after = frame(3.0, [3, 8, 9], [1.0, 4.0, 1.0], [[0, 3, 4], [9, 0, 2], [0, 0, 0]])  # 5 has left, 9 has come
+    # |(0, 3, 4)| / 1 / 2 s = 2.5; |(0, 0, 2)| / 4 / 2 s = 0.25
+    assert tolerance._moved(before, after, [3, 8]) == pytest.approx([2.5, 0.25])
 
 
 def test_wrong_tolerances_are_told(tmp_path):
