@@ -33,7 +33,7 @@ OPTIONS = {
 
 def peers(
     echo, folder: str | None = None, *, only: str = "", grains: int = 0, fall: int = 500, rest: int = 100,
-    pieces: int = 5, slow_steps: int = 2, seconds: float = 90.0, yade: str = "yade", siconos: str = "/usr/bin/python3",
+    pieces: int = 3, slow_steps: int = 1, seconds: float = 90.0, yade: str = "yade", siconos: str = "/usr/bin/python3",
 ) -> dict:  # fmt: skip
     """The scenes of FOLDER beside YADE and Siconos where they are installed: time, overlap, speed left, and the ratios.
 

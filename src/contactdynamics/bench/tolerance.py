@@ -146,7 +146,7 @@ def draw(results: dict, out: Path) -> None:
     first = sorted((r for r in rows if r["seed"] == 1), key=lambda r: r["tolerance"])
     others = [r for r in rows if r["seed"] != 1]
     panels = (
-        ("creep", "creep under the pouring, radii per s"), ("overlap_at_rest", "overlap at rest, radii"),
+        ("creep", "creep, radii per s"), ("overlap_at_rest", "overlap at rest, radii"),
         ("slope_degrees", "slope, degrees"), ("inner_pressure_dPa", "inner ground pressure, dPa"),
         ("sweeps", "sweeps per step"), ("cpu_milliseconds", "CPU time per step, ms"),
     )  # fmt: skip
