@@ -51,6 +51,7 @@ HEAVY = {
     "numba": {"_jit", "team"},
     "matplotlib": {"plotting", "experiments"},
     "h5py": {"storage", "archive"},
+    "scipy": {"experiments", "bench"},
     "rich": set(),
     "click": {"cli"},
 }

@@ -1,5 +1,6 @@
 """The command ``cdyn``: errors are one sentence on stderr with exit code 2, no traceback unless ``--debug``."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -39,12 +40,7 @@ def run_experiment(name, quick, settings, from_data, out):
 
     from .experiments import runner
 
-    pairs = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise InputError(f"--set {setting} has no '='; write --set key=value.")
-        pairs[key.strip()] = value.strip()
+    pairs = _pairs(settings)
     if from_data is not None:
         pairs["from_data"] = from_data
     experiment = runner.load(name)
@@ -59,6 +55,17 @@ def run_experiment(name, quick, settings, from_data, out):
     return 0 if verdict.passed else 1
 
 
+def _pairs(settings) -> dict[str, str]:
+    """The settings key=value of a command."""
+    pairs = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InputError(f"--set {setting} has no '='; write --set key=value.")
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
 def _tell_compilation():
     """The first run of a version compiles its kernels: half a minute that should not look like a stop."""
     from . import _jit
@@ -68,10 +75,10 @@ def _tell_compilation():
 
 
 def _use_headless_figures():
-    """Draw into files, never into windows."""
-    import matplotlib
-
-    matplotlib.use("Agg")
+    """Draw into files, never into windows; what is drawn last need not be loaded first."""
+    os.environ["MPLBACKEND"] = "Agg"
+    if "matplotlib" in sys.modules:
+        sys.modules["matplotlib"].use("Agg")
 
 
 def _print_table(experiment, verdict):
@@ -136,8 +143,9 @@ def resume(file, until):
 @commands.command("bench")
 @click.argument("name", required=False)
 @click.argument("argument", required=False)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change an option (repeatable).")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for summary.json and the CSV lines.")
-def bench(name, argument, out):
+def bench(name, argument, settings, out):
     """Measure speed: NAME is one of the benchmarks; without it, list them."""
     from . import bench as benchmarks
 
@@ -145,7 +153,8 @@ def bench(name, argument, out):
         for line in benchmarks.listing():
             click.echo(line)
         return 0
-    return benchmarks.run(name, argument, out or Path("benchmarks"), click.echo)
+    pairs = _pairs(settings)
+    return benchmarks.run(name, argument, out or Path("benchmarks"), click.echo, pairs, before=_tell_compilation)
 
 
 def main(arguments=None):

@@ -7,7 +7,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from ..errors import InputError
 from ..state import FREE
@@ -61,6 +60,8 @@ def _tops(frame, keep, low, high, spacing, places) -> np.ndarray:
 
 def _settled(frame) -> np.ndarray:
     """Which balls (S,) are free and touch something: those in flight do not belong to the surface."""
+    from scipy.spatial import cKDTree
+
     radii, centres = frame.ball_radii.astype(float), frame.ball_centres.astype(float)
     if not len(radii):
         return np.zeros(0, dtype=bool)

@@ -6,7 +6,9 @@ import math
 import platform
 from datetime import date
 from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
+from types import SimpleNamespace
 
 from .._version import __version__
 from ..errors import InputError
@@ -14,11 +16,12 @@ from ..errors import InputError
 
 def _functions() -> dict:
     """The benchmarks by name; imported late, since they load everything."""
-    from . import speed, systems
+    from . import peers, speed, start, systems, tolerance
 
     return {
         "system": systems.system, "sweep": speed.sweep, "step": speed.step, "scenes": speed.scenes,
-        "growth": speed.growth, "tolerance": speed.tolerance, "profile": speed.profile,
+        "peers": peers.peers,
+        "growth": speed.growth, "tolerance": tolerance.tolerance, "profile": speed.profile, "start": start.start,
     }  # fmt: skip
 
 
@@ -27,38 +30,69 @@ def listing() -> list[str]:
     return [f"{name:<10} {function.__doc__.splitlines()[0]}" for name, function in _functions().items()]
 
 
-def run(name: str, argument: str | None, out: Path, echo) -> int:
-    """Run benchmark ``name``, write ``summary.json`` and append to ``NAME.csv`` in ``out``."""
+def run(name: str, argument: str | None, out: Path, echo, settings: dict | None = None, before=lambda: None) -> int:
+    """Run benchmark ``name``, write ``summary.json`` and append to ``NAME.csv`` in ``out``.
+
+    ``before`` is called when the input has been checked and the work begins.
+    """
     functions = _functions()
     if name not in functions:
         near = get_close_matches(name, functions, 1)
         raise InputError(f"There is no benchmark {name!r}; choose {near[0] if near else ', '.join(functions)}.")
-    if argument and name not in ("scenes", "growth"):
+    function = functions[name]
+    parts = signature(function).parameters.values()
+    takes_argument = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parts) > 1
+    if argument and not takes_argument:
         raise InputError(f"The benchmark {name} takes no argument, but got {argument!r}; leave it out.")
-    results = functions[name](echo, argument) if name in ("scenes", "growth") else functions[name](echo)
+    defaults = {p.name: p.default for p in parts if p.kind is p.KEYWORD_ONLY}
+    options = _options(name, {key: value for key, value in defaults.items() if key != "out"}, settings or {})
+    if "out" in defaults:  # results that are kept from run to run
+        options["out"] = out
+    before()
+    results = function(echo, *([argument] if takes_argument else []), **options)
     out.mkdir(parents=True, exist_ok=True)
     summary = {"benchmark": name, "version": __version__, "machine": platform.node(), "results": results}
     (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
-    if name in ("growth", "profile"):
+    if name in ("growth", "profile", "tolerance"):
         _draw(name, results, out)
     numbers = {k: v for k, v in results.items() if isinstance(v, int | float) and math.isfinite(v)}
     row = {"date": date.today().isoformat(), "machine": platform.node(), "version": __version__, **numbers}
     path = out / f"{name}.csv"
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(row))
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
+    _append_row(path, row)
     echo(f"written to {path}")
     return 0
 
 
+def _options(name: str, defaults: dict, settings: dict) -> dict:
+    """The options of a benchmark (its keyword-only arguments), some set by the user as ``key=value``."""
+    from ..experiments import runner
+
+    likeness = SimpleNamespace(PARAMETERS=defaults, QUICK={})
+    return runner.parameters_of(runner.Experiment(f"The benchmark {name}", likeness), settings)
+
+
+def _append_row(path: Path, row: dict) -> None:
+    """Add a line to a table; columns that one of the lines lacks stay empty in it."""
+    rows = []
+    if path.exists():
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+    rows.append(row)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(dict.fromkeys(key for r in rows for key in r)))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def _draw(name: str, results: dict, out: Path) -> None:
-    """The figure of a benchmark: growth of time and memory, or shares of the stages."""
+    """The figure of a benchmark: growth of time and memory, shares of the stages, or tolerances."""
     import matplotlib
 
     matplotlib.use("Agg")
+    if name == "tolerance":
+        from .tolerance import draw
+
+        return draw(results, out)
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")

@@ -1,4 +1,4 @@
-"""The speed of scenes: sweep, step, side by side with other codes, growth, tolerance, profile."""
+"""The speed of scenes: sweep, step, side by side with other codes, growth, profile."""
 
 import ctypes
 import math
@@ -149,13 +149,19 @@ def box_scene(path: Path) -> tuple[Scene, np.ndarray]:
     return scene, data["radii"]
 
 
-def scenes(echo, folder: str | None = None) -> dict:
-    """Whole fall and bed at rest of the scenes scene_*.npz in FOLDER, every step solved to 1e-3."""
+def scene_files(folder: str | None, name: str) -> list[Path]:
+    """The scenes scene_*.npz of a folder, the smallest first."""
     paths = sorted(Path(folder or ".").glob("scene_*.npz"), key=lambda p: p.stat().st_size)
     if not paths:
         raise InputError(
-            f"There is no scene_*.npz in {folder or 'this folder'}; give the folder: cdyn bench scenes FOLDER."
+            f"There is no scene_*.npz in {folder or 'this folder'}; give the folder: cdyn bench {name} FOLDER."
         )
+    return paths
+
+
+def scenes(echo, folder: str | None = None) -> dict:
+    """Whole fall and bed at rest of the scenes scene_*.npz in FOLDER, every step solved to 1e-3."""
+    paths = scene_files(folder, "scenes")
     heaps.lattice(100).run(until=4e-4)  # compile
     results = {}
     for path in paths:
@@ -253,31 +259,3 @@ def profile(echo) -> dict:
         total = sum(r[f"{s}_milliseconds"] for s in stages)
         echo(f"{name}: " + ", ".join(f"{s} {r[f'{s}_milliseconds'] / total:.0%}" for s in stages))
     return {name: {s: r[f"{s}_milliseconds"] for s in stages} for name, r in runs.items()}
-
-
-def tolerance(echo) -> dict:
-    """Drift, overlap and cost of a poured heap of 2000 grains at tolerances 1e-2, 1e-3, 1e-4."""
-    heap = heaps.settled(2000, echo=echo)
-    results = {}
-    for value in (1e-2, 1e-3, 1e-4):
-        sim = heaps.simulation(heap, tolerance=value, max_iterations=20_000)
-        sim.run(until=0.1, progress=False)
-        start, steps = sim.positions.copy(), sim.steps
-        begin, sweeps, overlap = time.perf_counter(), 0, 0.0
-        while sim.steps < steps + 2500:
-            report = sim.step().report
-            sweeps, overlap = sweeps + report.iterations, max(overlap, report.relative_penetration)
-        seconds = time.perf_counter() - begin
-        drift = float(
-            np.median(np.sqrt(((sim.positions - start) ** 2).sum(axis=1))[sim.bodies.kind == FREE]) / heaps.LARGE
-        )
-        results[f"{value:g}"] = {
-            "milliseconds": seconds / 2500 * 1e3, "sweeps": sweeps / 2500, "overlap": overlap,
-            "median_drift_radii_per_second": drift / 0.5,
-        }  # fmt: skip
-        r = results[f"{value:g}"]
-        echo(
-            f"tolerance {value:g}: {r['milliseconds']:.3f} ms per step, {r['sweeps']:.2f} sweeps, overlap "
-            f"{overlap:.2%}, median drift {r['median_drift_radii_per_second']:.1e} radii per second"
-        )
-    return results

@@ -17,7 +17,6 @@ from ..scene import Scene
 from ..shapes import Plane
 from ..simulation import Simulation
 from ..state import FREE
-from . import _pile_figures as figures
 from ._pile import Pile
 from .runner import Row, Verdict
 
@@ -161,6 +160,8 @@ def _rows(pile, results):
 
 
 def figure(outcome, parameters):
+    from . import _pile_figures as figures  # only now: a run starts before the drawing is loaded
+
     with _recording(outcome) as recording:
         pile = Pile(recording)
         return {

@@ -1,0 +1,174 @@
+"""The choice of the tolerance: the papers' pile, smaller, poured once per tolerance, and what differs.
+
+Two pours that differ in the last bit are two different piles, so a difference between tolerances means something only
+beside the scatter of piles poured with other seeds at the same tolerance.
+"""
+
+import json
+import math
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from .. import storage
+from ..errors import InputError
+from ..experiments import pile, runner
+from ..experiments._pile import Pile
+from ..recorders import HDF5
+from ..simulation import ConvergenceWarning
+from ..state import FREE
+
+RELAXATION, WATCH = 3.0, 1.0  # s after the last grain, and the last part of it, in which drift and overlap are measured
+USUAL = 1e-3  # the default of the pile, poured with more seeds
+COLUMNS = (
+    ("tolerance", "tolerance", "{:g}"), ("seed", "seed", "{}"), ("slope_degrees", "slope °", "{:.2f}"),
+    ("height_cm", "height cm", "{:.3f}"), ("inner_pressure_dPa", "pressure dPa", "{:.0f}"),
+    ("median_drift", "drift r/s", "{:.1e}"), ("creep", "creep r/s", "{:.1e}"),
+    ("overlap_at_rest", "overlap", "{:.1e}"), ("largest_overlap", "pouring", "{:.3f}"), ("sweeps", "sweeps", "{:.1f}"),
+    ("cpu_milliseconds", "ms/step", "{:.3f}"), ("unsolved", "unsolved", "{}"),
+)  # fmt: skip
+
+
+def tolerance(
+    echo, *, out: Path = Path("benchmarks"), grains: int = 2000, seeds: int = 3,
+    tolerances: tuple = (1e-2, 2e-3, 1e-3, 5e-4, 1e-4),
+) -> dict:  # fmt: skip
+    """A pile of 2000 grains poured at tolerances 1e-2 to 1e-4: drift, overlap, slope, ground pressure and cost.
+
+    At the usual tolerance, 1e-3, it is poured with ``seeds`` seeds. Each pile has its own files in ``out``/tolerance,
+    and is not poured again while they are there.
+    """
+    if grains < 1 or seeds < 1:
+        raise InputError(f"grains={grains}, seeds={seeds}: these are counts; give 1 or more.")
+    if not tolerances or not all(isinstance(t, int | float) and 0 < t < 1 for t in tolerances):
+        raise InputError(f"tolerances={tolerances}: give numbers between 0 and 1, such as 1e-2,1e-3.")
+    folder = out / "tolerance"
+    folder.mkdir(parents=True, exist_ok=True)
+    usual = min(tolerances, key=lambda t: abs(math.log(t / USUAL)))
+    wanted = [(t, 1) for t in tolerances] + [(usual, seed) for seed in range(2, seeds + 1)]
+    echo("".join(f"{head:>13}" for _, head, _ in COLUMNS))
+    rows = []
+    for value, seed in wanted:
+        row = _poured(folder, grains, float(value), seed)
+        rows.append(row)
+        echo("".join(f"{form.format(row[key]) if row[key] is not None else '':>13}" for key, _, form in COLUMNS))
+    scatter = [r for r in rows if r["tolerance"] == usual]
+    deviation = {
+        key: float(np.std([r[key] for r in scatter], ddof=1)) if len(scatter) > 1 else None
+        for key in ("slope_degrees", "height_cm", "inner_pressure_dPa")
+    }
+    if len(scatter) > 1:
+        words = ", ".join(f"{key} {value:.3g}" for key, value in deviation.items())
+        echo(f"standard deviation over {len(scatter)} seeds at {usual:g}: {words}")
+    return {"grains": grains, "rows": rows, "deviation_over_seeds": deviation, "usual": usual}
+
+
+def _poured(folder: Path, grains: int, value: float, seed: int) -> dict:
+    """The row of one pile; where it has been poured already, measured again in its file."""
+    name = f"pile-{grains}-{value:g}-seed{seed}"
+    path = folder / f"{name}.json"  # written when the pile is complete
+    if path.exists() and path.with_suffix(".h5").exists():
+        return runner.plain(json.loads(path.read_text()) | measured(path.with_suffix(".h5")))
+    parameters = pile.PARAMETERS | {"grains": grains, "tolerance": value, "seed": seed, "relaxation": RELAXATION}
+    simulation = pile.build(parameters)
+    simulation.about |= runner.plain({"experiment": "pile", "quick": False, "parameters": parameters})
+    recorder = HDF5(folder / f"{name}.h5", every=parameters["frame_every"])
+    simulation.recorders.append(recorder)
+    begin = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the row counts the steps that were not solved
+        simulation.run(until=pile.duration(parameters))
+    cpu = time.process_time() - begin
+    row = measured(recorder.path) | {"cpu_milliseconds": cpu / simulation.steps * 1e3}
+    scratch = path.with_suffix(".part")
+    scratch.write_text(json.dumps(runner.plain(row), indent=1) + "\n")
+    scratch.replace(path)
+    return runner.plain(row)
+
+
+def _moved(before, after, identities) -> np.ndarray:
+    """How far bodies went between two frames, in their radii per second; ``identities`` (K,) are in both."""
+    rows = [np.searchsorted(frame.identities, identities) for frame in (before, after)]
+    radii = np.zeros(len(after.kinds))
+    radii[after.ball_bodies] = after.ball_radii
+    way = after.positions[rows[1]] - before.positions[rows[0]]
+    return np.sqrt((way**2).sum(axis=1)) / radii[rows[1]] / (after.time - before.time)
+
+
+def measured(path: Path) -> dict:
+    """What is asked of a poured pile, from its result file.
+
+    Drift: how far grains go in the last second of rest. Creep: the same of the grains of the first quarter while the
+    second half is poured over them, which moves them in truth, too. Inner pressure: the weight on the ground within
+    half the radius of the pile, over its area; the central ring alone has a few contacts only.
+    """
+    with storage.open(path) as recording:
+        poured, log = Pile(recording), recording.log
+        last, late = poured.relaxed, recording.at(recording.times[-1] - WATCH)
+        rest = log["time"] > late.time
+        grains = last.identities[last.kinds == FREE]
+        drift = _moved(late, last, grains)
+        half = recording.at(0.5 * poured.pouring)
+        creep = _moved(half, poured.poured, grains[: len(grains) // 4]) if half.time < poured.poured.time else [np.nan]
+        ring = poured.pressure.final
+        inner = ring.edges[1:] <= max(ring.edges[1], 0.5 * poured.slope.foot)
+        area = np.diff(ring.edges**2)
+        options = recording.parameters["options"]
+        return {
+            "tolerance": options["tolerance"],
+            "seed": poured.parameters["seed"],
+            "slope_degrees": poured.slope.degrees,
+            "slope_error_degrees": poured.slope.error,
+            "height_cm": poured.height,
+            "central_pressure_dPa": float(ring.values[0]),
+            "inner_pressure_dPa": float((ring.values * area)[inner].sum() / area[inner].sum()),
+            "median_drift": float(np.median(drift)),
+            "largest_drift": float(drift.max()),
+            "creep": float(np.median(creep)),
+            "residual_at_rest": float(np.median(log["residual"][rest])),
+            "overlap_at_rest": float(log["relative_penetration"][rest].max()),
+            "largest_overlap": float(log["relative_penetration"].max()),
+            "sweeps": float(log["iterations"].mean()),
+            "sweeps_at_rest": float(log["iterations"][rest].mean()),
+            "most_sweeps": int(log["iterations"].max()),
+            "unsolved": int((log["residual"] > options["tolerance"]).sum()),
+            "steps": recording.steps,
+        }
+
+
+def draw(results: dict, out: Path) -> None:
+    """Creep, overlap, slope, pressure, sweeps and cost over the tolerance; bars are the scatter of seeds."""
+    import matplotlib.pyplot as plt
+
+    rows, deviation = results["rows"], results["deviation_over_seeds"]
+    first = sorted((r for r in rows if r["seed"] == 1), key=lambda r: r["tolerance"])
+    others = [r for r in rows if r["seed"] != 1]
+    panels = (
+        ("creep", "creep, radii per s"), ("overlap_at_rest", "overlap at rest, radii"),
+        ("slope_degrees", "slope, degrees"), ("inner_pressure_dPa", "inner ground pressure, dPa"),
+        ("sweeps", "sweeps per step"), ("cpu_milliseconds", "CPU time per step, ms"),
+    )  # fmt: skip
+    figure, axes = plt.subplots(2, 3, figsize=(10, 5.5), layout="constrained")
+    for ax, (key, label) in zip(axes.T.flat, panels, strict=True):
+        bars = deviation.get(key)
+        ax.errorbar(
+            [r["tolerance"] for r in first], [_number(r[key]) for r in first], yerr=bars, fmt="ko", ms=4, capsize=3,
+            label="seed 1, bar: scatter of seeds" if bars else "seed 1",
+        )  # fmt: skip
+        if others:
+            ax.plot(
+                [r["tolerance"] for r in others], [_number(r[key]) for r in others], "rx", ms=5, label="other seeds"
+            )
+        ax.set(xscale="log", xlabel="tolerance", ylabel=label)
+        ax.set_ylim(0, 1.35 * ax.get_ylim()[1])
+    axes[0, 1].legend(frameon=False, fontsize=8, loc="upper left")
+    figure.suptitle(f"A pile of {results['grains']} grains poured at different tolerances")
+    figure.savefig(out / "tolerance.png", dpi=110)
+    plt.close(figure)
+
+
+def _number(value) -> float:
+    """JSON has no nan."""
+    return np.nan if value is None else value

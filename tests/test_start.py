@@ -1,0 +1,78 @@
+"""How a run starts: what is loaded before its first step, and the word about compilation."""
+
+import subprocess
+import sys
+
+from contactdynamics import _jit, cli
+from contactdynamics.bench import start
+
+FIRST_STEP = """
+import sys
+from contactdynamics import cli, simulation
+
+def step(self):
+    print([name for name in ("matplotlib", "scipy.spatial") if name in sys.modules])
+    raise SystemExit
+
+simulation.Simulation.step = step
+cli.main(["run", sys.argv[1], "--out", sys.argv[2]])
+"""
+
+OWN = '''"""One ball on the ground."""
+import contactdynamics as cd
+
+FIGURE, PARAMETERS, QUICK = "", {"duration": 0.1}, {}
+
+def build(parameters):
+    scene = cd.Scene(gravity=(0, 0, -9.81))
+    scene.material("m", density=1000.0)
+    scene.contact("m", "m", friction=0.3)
+    scene.add(cd.Plane((0, 0, 1)), material="m", position=(0, 0, 0), fixed=True)
+    scene.add(cd.Sphere(0.05), material="m", position=(0, 0, 0.05))
+    return cd.Simulation(scene, time_step=1e-3)
+
+def check(outcome, parameters): ...
+def figure(outcome, parameters): ...
+'''
+
+
+def loaded(*arguments):
+    return subprocess.check_output([sys.executable, "-c", FIRST_STEP, *map(str, arguments)], text=True).strip()
+
+
+def test_drawing_is_loaded_after_the_run(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    assert loaded(tmp_path / "own.py", tmp_path / "out") == "[]"
+    assert loaded("pile", tmp_path / "pile") == "['scipy.spatial']"  # its pavement needs a tree
+
+
+def test_figures_are_files_whatever_the_user_has_set(monkeypatch):
+    import matplotlib
+
+    before = matplotlib.get_backend()
+    monkeypatch.setenv("MPLBACKEND", "TkAgg")
+    cli._use_headless_figures()
+    assert matplotlib.get_backend().lower() == "agg"
+    script = (
+        "from contactdynamics import cli; cli._use_headless_figures(); import matplotlib as m; print(m.get_backend())"
+    )
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).strip().lower() == "agg"
+    matplotlib.use(before)
+
+
+def test_the_first_run_says_that_it_compiles(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(_jit, "CACHE", str(tmp_path))
+    cli._tell_compilation()
+    assert capsys.readouterr().err == "compiling kernels, once\n"
+    (tmp_path / "gauss_seidel.sweep-1.py311.nbi").touch()
+    cli._tell_compilation()
+    assert capsys.readouterr().err == ""
+
+
+def test_the_start_is_measured_to_the_end_of_the_first_step():
+    said = []
+    results = start.start(said.append, repeats=1)
+    assert [line.split()[0] for line in said] == ["import", "start", "pile_start"]
+    # a run imports the package and steps, so it takes longer; the pile makes a pavement besides
+    assert 0 < results["import_seconds"] < results["start_seconds"]
+    assert 0 < results["import_cpu_seconds"] < results["start_cpu_seconds"] < results["pile_start_cpu_seconds"]
