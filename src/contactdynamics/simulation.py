@@ -17,11 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from . import contacts as prepare
-from . import detection, gauss_seidel, quaternions, rigid
+from . import detection, flat, gauss_seidel, quaternions, rigid
 from .errors import ConvergenceError, ConvergenceWarning, InputError, is_number
 from .materials import COHESION, FRICTION_1, FRICTION_2, ROLLING, SPINNING, TAU, TENSION
 from .scene import Scene, join
-from .state import FREE, Balls, Bodies, Contacts, Energy, Frame, Planes, SolveReport, Springs
+from .state import FREE, Balls, Bodies, Contacts, Corners, Energy, Frame, Planes, SolveReport, Springs
+from .touching import Touching
 
 SOLVERS = {"accelerated": gauss_seidel.accelerated, "nlgs": gauss_seidel.nlgs}
 STAGES = ("detection", "frames", "solve", "integrate", "record")
@@ -143,7 +144,7 @@ class Simulation:
         self._taken = len(self.scene.blocks)
         self.pairs, self._spare, self._filled = (detection.no_pairs() for _ in range(3))
         self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
-        self._count = (0, 0)
+        self._count, self._touching = (0, 0), Touching()
         self._kappa = 2.5 if self.model.dimension == 3 else 2.0
         self.rows = self._packed(self.bodies)
         self._derive()
@@ -176,6 +177,8 @@ class Simulation:
         self._force, self._torque = np.zeros((n, 3)), np.zeros((n, 3))
         self._inverse = np.zeros((0 if self._all_simple else n, 3, 3))
         self._places = np.empty((len(model.balls.radius), 3))
+        self._touching.derive(model)
+        self._outlined = np.diff(self._touching.outline.start) > 0
         self._neighbours = None  # to be built at the next step
         self._moved = np.empty(len(model.balls.radius), dtype=np.int32)
         self._near = np.empty(max(64, min(len(model.balls.radius), 65536)), dtype=np.int32)
@@ -219,6 +222,7 @@ class Simulation:
         shift = before - int(new.identity[0])  # rows follow on, whatever was removed
         balls = [block.balls._replace(body=block.balls.body + shift) for block in blocks]
         planes = [block.planes._replace(body=block.planes.body + shift) for block in blocks]
+        corners = [block.corners._replace(body=block.corners.body + shift) for block in blocks]
         self.bodies = join([self.bodies, new], Bodies)
         self.rows = np.concatenate([self.rows, self._packed(new)])
         laws = self.scene.law_table() if self.scene.changed_materials else model[6:9]
@@ -227,7 +231,7 @@ class Simulation:
         self.model = model._replace(
             balls=join([model.balls, *balls], Balls), planes=join([model.planes, *planes], Planes),
             springs=self.scene.springs(), drives=self.scene.drives, forces=self.scene.forces,
-            laws=laws[0], law_index=laws[1], law_axes=laws[2],
+            laws=laws[0], law_index=laws[1], law_axes=laws[2], corners=join([model.corners, *corners], Corners),
         )  # fmt: skip
         lists = self._neighbours
         self._derive()
@@ -253,6 +257,7 @@ class Simulation:
         ball, plane = stay[model.balls.body], stay[model.planes.body]
         balls = Balls(*(array[ball] for array in model.balls))
         planes = Planes(*(array[plane] for array in model.planes))
+        corners = Corners(*(array[stay[model.corners.body]] for array in model.corners))
         first = np.concatenate([ball[pairs.first[: pairs.balls]], plane[pairs.first[pairs.balls :]]])
         keep = first & ball[pairs.second]
         new_ball, new_plane = np.cumsum(ball) - 1, np.cumsum(plane) - 1
@@ -261,9 +266,11 @@ class Simulation:
         kept[0] = np.concatenate([new_ball[kept[0][:split]], new_plane[kept[0][split:]]]).astype(np.int32)
         kept[1] = new_ball[kept[1]].astype(np.int32)
         self.pairs = detection.Pairs(*kept, split)
+        self._touching.remove(ball, plane)
         self.model = model._replace(
-            balls=balls._replace(body=new_row[balls.body]), planes=planes._replace(body=new_row[planes.body])
-        )
+            balls=balls._replace(body=new_row[balls.body]), planes=planes._replace(body=new_row[planes.body]),
+            corners=corners._replace(body=new_row[corners.body]),
+        )  # fmt: skip
         self.bodies = Bodies(*(array[stay] for array in self.bodies))
         self.rows = self.rows[stay]
         self._count = (0, 0)
@@ -342,11 +349,19 @@ class Simulation:
         point = self._places[ball] - reach[:, None] * normals if len(pair) else np.zeros((0, 3))
         a, b = np.concatenate([s.a[:m], q.a[:g]]), np.concatenate([s.b[:m], q.b[:g]])
         identity = self.bodies.identity
-        return Contacts(
+        found = Contacts(
             np.stack([identity[a], identity[b]], axis=1), point[:, :d].copy(), normals[:, :d].copy(), gap,
             impulse[:, :d].copy(), frames[:, :d, :d].copy(), np.concatenate([s.status[:m], q.status[:g]]),
             moment if d == 3 else moment[:, 2:].copy(),
         )  # fmt: skip
+        if not self._touching.count:
+            return found
+        more = self._touching.described(identity)
+        return Contacts(*(np.concatenate(pair) for pair in zip(found, more, strict=True)))
+
+    def _contact_count(self) -> int:
+        """Active contacts of all classes."""
+        return sum(self._count) + self._touching.count
 
     def _kinetic(self) -> float:
         b = self.bodies
@@ -414,7 +429,7 @@ class Simulation:
         self.last_seconds["record"] = clock() - ended
         for stage, value in self.last_seconds.items():
             self.seconds[stage] += value
-        return SceneStep(self.time, sum(self._count), self.report, dict(self.last_seconds))
+        return SceneStep(self.time, self._contact_count(), self.report, dict(self.last_seconds))
 
     def run(self, *, until: float, progress: bool | None = None) -> "Simulation":
         """Step until the time ``until``; on a terminal with a progress bar. Returns the simulation itself.
@@ -498,6 +513,8 @@ class Simulation:
         self._normals = np.empty((len(planes.body), 3))
         detection.place_balls(np.zeros_like(self._points), bodies.orientation[planes.body], planes.normal,
                               np.arange(len(planes.body)), self._normals)  # fmt: skip
+        if self._touching.present:
+            self._touching.place(bodies)
         self._follow_neighbours()
         self._find(self._before, self.rows, slack=slack, keep=False)
 
@@ -525,7 +542,7 @@ class Simulation:
         model, bodies, balls, planes = self.model, self.bodies, self.model.balls, self.model.planes
         lists, old = self._neighbours, self.pairs
         laws = (model.law_index, self._simple_law, self._sticky_law, self._simple_body, bodies.position, one, two,
-                self.time_step, slack, self.penetration == "anticipate", keep, old)  # fmt: skip
+                self.time_step, slack, self.penetration == "anticipate", keep, old, self._outlined)  # fmt: skip
         while True:
             out = self._spare
             count = detection.find_ball_contacts(self._places, balls.radius, balls.body, balls.material, lists.start,
@@ -541,6 +558,11 @@ class Simulation:
             self._spare = detection.pair_arrays(int(1.3 * total) + 64)
         self._spare, self._filled = self._filled, out
         self.pairs = detection.Pairs(*(array[:total] for array in out[:-1]), count)
+        if self._touching.present:
+            total += self._touching.find(
+                model, bodies.kind, self._places, lists, (self._normals, self._points), self._sticky_law,
+                bodies.position, one, two, self.time_step, slack, self.penetration == "anticipate", keep,
+            )  # fmt: skip
         return total
 
     def _more_contacts(self, begun) -> bool:
@@ -549,11 +571,11 @@ class Simulation:
         They are then solved again with the status ``begun`` that the pairs had at the start of the step.
         """
         self._follow_neighbours()
-        ended = self.pairs.status.copy()
-        self.pairs.status[:] = begun
-        if self._find(self.rows, self.rows, slack=0.0, keep=True) > len(ended):
+        ended = self.pairs.status.copy(), self._touching.touches.status.copy()
+        self.pairs.status[:], self._touching.touches.status[:] = begun
+        if self._find(self.rows, self.rows, slack=0.0, keep=True) > len(ended[0]) + len(ended[1]):
             return True
-        self.pairs.status[:] = ended
+        self.pairs.status[:], self._touching.touches.status[:] = ended
         return False
 
     def _solve(self):
@@ -566,16 +588,26 @@ class Simulation:
             m, g = self._count
             if len(self._work.order) < m or len(self._work.mark) != len(self.rows):
                 self._work = gauss_seidel.work_arrays(len(self._simple.pair), len(self.rows))
-            iterations, residual, worst, complementarity = SOLVERS[self.solver](
-                self.rows, self._inverse, self._simple, m, self._general, g, self._kappa, self.model.dimension, scale,
-                self.tolerance, self.max_iterations, self._work, self._hint,
-            )  # fmt: skip
-            sweeps += iterations if m + g else 0
+            balls = (self.rows, self._inverse, self._simple, m, self._general, g)
+            task = (self._kappa, self.model.dimension, scale, self.tolerance, self.max_iterations, self._work,
+                    self._hint)  # fmt: skip
+            if self._touching.count:
+                t = self._touching
+                iterations, residual, worst, complementarity = flat.solve(
+                    *balls, t.contacts, t.count, t.special, *task, self.solver == "nlgs"
+                )
+            else:
+                iterations, residual, worst, complementarity = SOLVERS[self.solver](*balls, *task)
+            sweeps += iterations if self._contact_count() else 0
             self._hint = iterations
-            begun = self.pairs.status.copy()
+            begun = self.pairs.status.copy(), self._touching.touches.status.copy()
             cone, size = gauss_seidel.store_simple(self.rows, self._simple, m, self._kappa, self.tolerance, self.pairs)
             if g:
                 other, more = gauss_seidel.store_general(self.rows, self._general, g, self.tolerance, self.pairs)
+                cone, size = max(cone, other), size + more
+            if self._touching.count:
+                t = self._touching
+                other, more = flat.store(self.rows, t.contacts, t.count, self.tolerance, t.touches)
                 cone, size = max(cone, other), size + more
             self._cone = cone / math.sqrt(size) if size > 0 else 0.0
             if self.penetration != "anticipate" or not self._more_contacts(begun):
@@ -611,6 +643,10 @@ class Simulation:
         self._count = (m, g)
         if g:
             gauss_seidel.warm_start_general(self.rows, self._inverse, self._general, g)
+        if self._touching.present:
+            scale += self._touching.fill(
+                model, b.position, self._before, self._free, self.rows, self._inverse, h, anticipate, self._repairing
+            )
         return scale
 
     def _book(self):
@@ -620,6 +656,9 @@ class Simulation:
         gauss_seidel.book_simple(self._before, self.rows, b.kind, self.pairs.law, self._simple, m, works)
         if g:
             gauss_seidel.book_general(self._before, self.rows, b.kind, self.pairs.law, self._general, g, works)
+        if self._touching.count:
+            t = self._touching
+            flat.book(self._before, self.rows, b.kind, t.touches.law, t.contacts, t.count, works)
         first, last, work = rigid.energies(
             self._before, self._free, self.rows, b.kind, b.mass, b.inertia, b.orientation
         )
@@ -643,15 +682,23 @@ class Simulation:
                 self.bodies.position, *head, depth, self.RECOVER_TO, self.recovery * self.time_step,
                 self.model.gravity, self.bodies.mass,
             )  # fmt: skip
+        if self._touching.count:
+            self._sums[4] += self._touching.recover(
+                self.bodies, self.rows, self.time_step, self.RECOVER_ABOVE, self.RECOVER_TO,
+                self.recovery * self.time_step, self.model.gravity,
+            )  # fmt: skip
 
     def _finish_report(self, iterations, residual, worst, complementarity):
         """The `SolveReport` of the step, and what the failure policy asks."""
-        contacts = sum(self._count)
+        contacts = self._contact_count()
         depth, relative = 0.0, 0.0
-        if contacts:
+        if len(self.pairs.gap):
             k = int(np.argmin(self.pairs.gap))
             depth = max(0.0, -float(self.pairs.gap[k]))
             relative = depth / self._pair_size(k)
+        if self._touching.count:
+            other, share, _ = self._touching.deepest()
+            depth, relative = max(depth, other), max(relative, share)
         converged = residual <= self.tolerance
         message = (
             f"Solved: residual {residual:.1e} after {iterations} sweeps over {contacts} contacts."
@@ -697,6 +744,14 @@ class Simulation:
                     f"Bodies {a} and {b} overlap by {max(relative):.0%} of the smaller radius at the start; move them "
                     "apart, or let Simulation(..., repair=True) do it."
                 )
+        if self._touching.present:
+            _, share, k = self._touching.deepest()
+            if share > self.OVERLAP_LIMIT:
+                a, b = (int(self.bodies.identity[row]) for row in self._touching.rows_of(k, self.model))
+                raise InputError(
+                    f"Bodies {a} and {b} overlap by {share:.0%} of the smaller one's inner radius at the start; move "
+                    "them apart, or let Simulation(..., repair=True) do it."
+                )
         self._drive(self.time + self.time_step / 2)
         speed = np.sqrt((self.rows[self.bodies.size > 0, :3] ** 2).sum(axis=1))  # of all bodies but planes
         if speed.size and self.time_step * speed.max() > 2 * self._small:
@@ -729,6 +784,8 @@ class Simulation:
         )
         kept_step = (self._count, self._simple, self._general, self._sums.copy(), self.report, self._places,
                      self._hint)  # fmt: skip
+        kept_touching = self._touching.kept()
+        self._touching.start_trial()
         self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
         self._places = np.empty_like(self._places)
         self.rows[:, :6] = 0.0
@@ -747,12 +804,13 @@ class Simulation:
             _, iterations, residual, worst, complementarity = self._solve()
             left = float(np.sqrt((self.rows[b.kind == FREE, :6] ** 2).sum(axis=1).max()))
             share = left / fall if fall > 0 else left
-            report = SolveReport(residual, iterations, residual <= tolerance, sum(self._count), worst, 0.0, self._cone,
-                                 complementarity, "One step from rest.")  # fmt: skip
+            report = SolveReport(residual, iterations, residual <= tolerance, self._contact_count(), worst, 0.0,
+                                 self._cone, complementarity, "One step from rest.")  # fmt: skip
             return Equilibrium(bool(share <= 1e3 * tolerance), share, self._contacts(), report)
         finally:
             self.rows[:], self.tolerance, self.pairs, self.penetration, self.time, self._neighbours, self._works = kept
             self._count, self._simple, self._general, self._sums, self.report, self._places, self._hint = kept_step
+            self._touching.put_back(kept_touching)
 
     def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
         """Move overlapping bodies apart and return the largest overlap left, over the smallest radius.
@@ -773,6 +831,7 @@ class Simulation:
                 self._before[:], self._free[:] = self.rows, self.rows
                 self._detect()
                 left = max(0.0, -float(self.pairs.gap.min()) / self._small) if len(self.pairs.gap) else 0.0
+                left = max(left, self._touching.deepest()[1])
                 if left <= bound:
                     break
                 self._solve()
@@ -781,6 +840,7 @@ class Simulation:
             self.rows[:], self.time_step, self.penetration, self.tolerance, self.model = kept
             self._repairing = False
             self.pairs = detection.no_pairs()
+            self._touching.forget()
             self._neighbours = None
             self._count = (0, 0)
             if kept_report is not None:
@@ -796,7 +856,7 @@ class Simulation:
         b = self.bodies._replace(velocity=self.rows[:, :3].copy(), spin=self.rows[:, 3:6] / self.rows[:, 7:])
         b = b._replace(position=b.position.copy(), orientation=b.orientation.copy())
         return make_frame(self.time, self.steps, self.time_step, self.model.dimension, self.scene.gravity, b,
-                          self.model.balls, self.model.planes, self.contacts)  # fmt: skip
+                          self.model.balls, self.model.planes, self.contacts, self.model.corners)  # fmt: skip
 
     def restore(self, path) -> "Simulation":
         """Take over the last state of a result file, to go on from it with the same bits.
@@ -811,7 +871,9 @@ class Simulation:
             scaled = storage.scaled_spins(recording)
             self.steps, self.time = int(recording.file["frames/step"][-1]), float(recording.times[-1])
         self.bodies = block.bodies
-        self.model = self.model._replace(bodies=block.bodies, balls=block.balls, planes=block.planes)
+        self.model = self.model._replace(
+            bodies=block.bodies, balls=block.balls, planes=block.planes, corners=block.corners
+        )
         self.scene.blocks, self._taken = [block], 1
         self.failures, self.scene.count, *rest = (int(n) for n in checkpoint["numbers"])
         self._hint = rest[0] if rest else 0
@@ -820,6 +882,7 @@ class Simulation:
         self.rows = self._packed(self.bodies)
         self.rows[:, 3:6] = scaled
         self.pairs, self._count = pairs, (0, 0)
+        self._touching.restore(checkpoint)
         self._derive()
         for recorder in self.recorders:
             if getattr(recorder, "path", None) is not None and recorder.path.resolve() == Path(path).resolve():

@@ -1,0 +1,423 @@
+"""Contacts in the plane with lever arms: their rows, Gauss-Seidel on them, residual, memory and works.
+
+A flat contact has two components (n, t), t = z x n. With the arms from the centres of the bodies to the contact point,
+U = (n, t) . (v_b - v_a) + lever_b s_b - lever_a s_a, where s = c w is the scaled spin of a body's row (see `contacts`)
+and lever = (arm x n, arm x t) / c. The impulse changes s by c^2 / I lever . P. The local problem is solved exactly by
+`laws.solve_two`; rolling resistance, cohesion and tension as in `gauss_seidel`, where the laws are explained.
+
+`solve` sweeps over all classes of contacts of a scene; with Nesterov's extrapolation, unless asked plainly.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import kernel
+from .contacts import PX, target_velocity
+from .gauss_seidel import measure_general, measure_simple, sweep_general, sweep_simple
+from .laws import _project_wedge, solve_two
+from .materials import COHESION, FRICTION_1, RHO, ROLLING, STATIC, TAU, TENSION
+from .state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
+
+# Columns of a flat contact's row: two lines of cache, and what only some laws need.
+NX, NY, AN, AT, BN, BT, KA, KB, PN, PT, RN, RT, GAMMA, WNN, WNT, WTT = range(16)
+GLUE, PULL, ROLL, MOMENT = range(4)
+
+
+class Flat(NamedTuple):
+    """Flat contacts; arrays with room for more than the active ones."""
+
+    a: np.ndarray  # (f,) rows of the bodies
+    b: np.ndarray  # (f,)
+    row: np.ndarray  # (f, 16) n, levers of a and b, c^2/I of a and b, P, target, gamma, W
+    law: np.ndarray  # (f, 4) cohesion h, tension h, rolling length, moment
+    status: np.ndarray  # (f,)
+    last: np.ndarray  # (f, 3) P and moment of the last iterate
+
+
+def flat_contacts(room: int) -> Flat:
+    """Empty arrays for ``room`` flat contacts."""
+    rows = [np.empty(room, dtype=np.uint32) for _ in range(2)]
+    return Flat(*rows, np.empty((room, 16)), np.empty((room, 4)), np.zeros(room, dtype=np.int8), np.empty((room, 3)))
+
+
+@kernel
+def activate(touches, ball_body, plane_body, position, before, free, rows, inverse, laws, h, anticipate, repair, out):
+    """Fill ``out`` from the active ``touches`` and add their first guess to ``rows``, which start as ``free``.
+
+    Returns the sum of (rho b)^2 over the contacts, and whether some law needs more than Coulomb's.
+    """
+    scale, special = 0.0, False
+    for k in range(touches.first.size):
+        a = ball_body[touches.first[k]] if k < touches.planes else plane_body[touches.first[k]]
+        b = ball_body[touches.second[k]]
+        rule, row = laws[touches.law[k]], out.row[k]
+        nx, ny, gap = touches.normal[k, 0], touches.normal[k, 1], touches.gap[k]
+        ax, ay = touches.point[k, 0] - position[a, 0], touches.point[k, 1] - position[a, 1]
+        bx, by = touches.point[k, 0] - position[b, 0], touches.point[k, 1] - position[b, 1]
+        ca, cb = rows[a, 7], rows[b, 7]
+        row[NX], row[NY] = nx, ny
+        # arm x n and arm x t = arm . n
+        row[AN], row[AT] = (ax * ny - ay * nx) / ca, (ax * nx + ay * ny) / ca
+        row[BN], row[BT] = (bx * ny - by * nx) / cb, (bx * nx + by * ny) / cb
+        row[KA], row[KB] = ca * ca * inverse[a, 2, 2], cb * cb * inverse[b, 2, 2]
+        mass = rows[a, 6] + rows[b, 6]
+        row[WNN] = mass + row[KA] * row[AN] ** 2 + row[KB] * row[BN] ** 2
+        row[WNT] = row[KA] * row[AN] * row[AT] + row[KB] * row[BN] * row[BT]
+        row[WTT] = mass + row[KA] * row[AT] ** 2 + row[KB] * row[BT] ** 2
+        u_n, u_t = velocity(before, a, b, row)
+        row[RN] = target_velocity(gap, u_n, rule[RHO], h, anticipate, repair)
+        row[RT] = -rule[TAU] * u_t
+        row[GAMMA] = rule[FRICTION_1]
+        if rule[STATIC] > rule[FRICTION_1]:
+            resting = u_t * u_t <= 1e-24 * (u_n * u_n + (gap / h) ** 2)
+            if touches.status[k] == STICKING or (touches.status[k] <= SEPARATING and resting):
+                row[GAMMA] = rule[STATIC]
+        px, py = touches.impulse[k, 0], touches.impulse[k, 1]
+        glue = h * rule[COHESION]
+        row[PN] = max(-max(glue, h * rule[TENSION]), px * nx + py * ny)
+        row[PT] = py * nx - px * ny
+        extra = out.law[k]
+        extra[GLUE], extra[PULL], extra[ROLL], extra[MOMENT] = glue, h * rule[TENSION], rule[ROLLING], touches.moment[k]
+        special = special or glue > 0.0 or rule[TENSION] > 0.0 or rule[ROLLING] > 0.0
+        out.a[k], out.b[k], out.status[k] = a, b, OPEN
+        f_n, f_t = velocity(free, a, b, row)
+        rho = 2.0 / (row[WNN] + row[WTT])
+        scale += rho * rho * ((f_n - row[RN]) ** 2 + (f_t - row[RT]) ** 2)
+        push(rows, a, b, row, row[PN], row[PT])
+        if extra[MOMENT] != 0.0:
+            twist(rows, a, b, row, extra[MOMENT])
+    return scale, special
+
+
+@kernel(inline=True)
+def velocity(rows, a, b, row):
+    """U (n, t) of a flat contact."""
+    x, y = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1]
+    s, t = rows[a, 5], rows[b, 5]
+    return (
+        row[NX] * x + row[NY] * y + row[BN] * t - row[AN] * s,
+        row[NX] * y - row[NY] * x + row[BT] * t - row[AT] * s,
+    )
+
+
+@kernel(inline=True)
+def push(rows, a, b, row, p_n, p_t):
+    """Apply an impulse (n, t) to the two bodies."""
+    x, y = row[NX] * p_n - row[NY] * p_t, row[NY] * p_n + row[NX] * p_t
+    ma, mb = rows[a, 6], rows[b, 6]
+    rows[a, 0] -= ma * x
+    rows[a, 1] -= ma * y
+    rows[a, 5] -= row[KA] * (row[AN] * p_n + row[AT] * p_t)
+    rows[b, 0] += mb * x
+    rows[b, 1] += mb * y
+    rows[b, 5] += row[KB] * (row[BN] * p_n + row[BT] * p_t)
+
+
+@kernel
+def twist(rows, a, b, row, m):
+    """Apply a moment about z to the two bodies."""
+    rows[a, 5] -= row[KA] / rows[a, 7] * m
+    rows[b, 5] += row[KB] / rows[b, 7] * m
+
+
+@kernel(contract=True)
+def sweep_coulomb(rows, contacts, count):
+    """One sweep where all laws are Coulomb's; returns the sum of W |dP|^2, the kinetic size of the change."""
+    change = 0.0
+    for k in range(count):
+        a, b, row = contacts.a[k], contacts.b[k], contacts.row[k]
+        u_n, u_t = velocity(rows, a, b, row)
+        p_n, p_t = row[PN], row[PT]
+        b_n = u_n - row[RN] - row[WNN] * p_n - row[WNT] * p_t
+        b_t = u_t - row[RT] - row[WNT] * p_n - row[WTT] * p_t
+        q_n, q_t, status = solve_two(row[WNN], row[WNT], row[WTT], b_n, b_t, row[GAMMA], row[GAMMA])
+        contacts.status[k] = status
+        if q_n != p_n or q_t != p_t:
+            row[PN], row[PT] = q_n, q_t
+            q_n, q_t = q_n - p_n, q_t - p_t
+            push(rows, a, b, row, q_n, q_t)
+            change += row[WNN] * q_n * q_n + row[WTT] * q_t * q_t
+    return change
+
+
+@kernel
+def glued_law(row, law, b_n, b_t):
+    """Impulse and status where cohesion or tension holds: see `gauss_seidel.impulse_law`."""
+    glue, gamma = law[GLUE], row[GAMMA]
+    if glue > 0.0:
+        p_n, p_t, status = solve_two(
+            row[WNN], row[WNT], row[WTT], b_n - row[WNN] * glue, b_t - row[WNT] * glue, gamma, gamma
+        )
+        if status == SEPARATING:
+            return 0.0, 0.0, status
+        return p_n - glue, p_t, status
+    p_n, p_t, status = solve_two(row[WNN], row[WNT], row[WTT], b_n, b_t, gamma, gamma)
+    if status == SEPARATING and law[PULL] > 0.0 and b_n <= row[WNN] * law[PULL]:
+        return -b_n / row[WNN], 0.0, SLIDING
+    return p_n, p_t, status
+
+
+@kernel
+def sweep_special(rows, contacts, count):
+    """One sweep with all laws: the impulse, then the moment of rolling resistance; returns as `sweep_coulomb`."""
+    change = 0.0
+    for k in range(count):
+        a, b, row, law = contacts.a[k], contacts.b[k], contacts.row[k], contacts.law[k]
+        turn = row[KA] / rows[a, 7] ** 2 + row[KB] / rows[b, 7] ** 2
+        for _ in range(50 if law[ROLL] > 0.0 else 1):
+            u_n, u_t = velocity(rows, a, b, row)
+            p_n, p_t = row[PN], row[PT]
+            b_n = u_n - row[RN] - row[WNN] * p_n - row[WNT] * p_t
+            b_t = u_t - row[RT] - row[WNT] * p_n - row[WTT] * p_t
+            q_n, q_t, contacts.status[k] = glued_law(row, law, b_n, b_t)
+            row[PN], row[PT] = q_n, q_t
+            push(rows, a, b, row, q_n - p_n, q_t - p_t)
+            change += row[WNN] * (q_n - p_n) ** 2 + row[WTT] * (q_t - p_t) ** 2
+            if law[ROLL] == 0.0:
+                break
+            limit, m = law[ROLL] * max(q_n, 0.0), law[MOMENT]
+            spin = rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7]
+            law[MOMENT] = min(limit, max(-limit, m - spin / turn))
+            twist(rows, a, b, row, law[MOMENT] - m)
+            change += turn * (law[MOMENT] - m) ** 2
+            if max(abs(q_n - p_n), abs(q_t - p_t)) <= 1e-13 * (abs(q_n) + abs(q_t)):
+                break
+    return change
+
+
+@kernel
+def measure_flat(rows, contacts, count):
+    """|natural map|^2, |P|^2, worst contact and its share, |b(U, P)|, P.P / rho, summed over the flat contacts."""
+    error, size, worst, largest, bipotential, work = 0.0, 0.0, -1, -1.0, 0.0, 0.0
+    for k in range(count):
+        a, b, row, law = contacts.a[k], contacts.b[k], contacts.row[k], contacts.law[k]
+        rho = 2.0 / (row[WNN] + row[WTT])
+        u_n, u_t = velocity(rows, a, b, row)
+        u_n, u_t, p_n, p_t, gamma = u_n - row[RN], u_t - row[RT], row[PN], row[PT], row[GAMMA]
+        square = p_n * p_n + p_t * p_t
+        share = 0.0
+        if law[PULL] > 0.0 and p_n < 0.0:  # tension: closed, without friction
+            share = (rho * u_n) ** 2 + p_t * p_t
+        elif not (law[GLUE] > 0.0 and square == 0.0 and u_n >= 0.0):
+            p_n += law[GLUE]
+            x_n, x_t = _project_wedge(p_n - rho * (u_n + gamma * abs(u_t)), p_t - rho * u_t, gamma, gamma)
+            share = (p_n - x_n) ** 2 + (p_t - x_t) ** 2
+            bipotential += abs(p_n * (u_n + gamma * abs(u_t)) + p_t * u_t)
+        if law[ROLL] > 0.0:
+            turn = row[KA] / rows[a, 7] ** 2 + row[KB] / rows[b, 7] ** 2
+            spin, limit = rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7], law[ROLL] * max(row[PN], 0.0)
+            m = law[MOMENT]
+            share += turn * (m - min(limit, max(-limit, m - spin / turn))) ** 2 / rho
+        error += share
+        size += square
+        work += square / rho
+        if share > largest:
+            worst, largest = k, share
+    return error, size, worst, largest, bipotential, work
+
+
+@kernel
+def measure(rows, simple, m, general, g, flat, f, kappa, dimension, scale_free, shares):
+    """Residual, worst contact (simple, general, flat ones in this order) and complementarity error."""
+    error, size, worst, largest, bipotential, work = measure_flat(rows, flat, f)
+    worst += m + g
+    if m > 0:
+        e, s, w, l, b, k = measure_simple(rows, simple, m, kappa, dimension, shares)
+        error, size, bipotential, work = error + e, size + s, bipotential + b, work + k
+        if l > largest:
+            worst, largest = w, l
+    if g > 0:
+        e, s, w, l, b, k = measure_general(rows, general, g, dimension)
+        error, size, bipotential, work = error + e, size + s, bipotential + b, work + k
+        if l > largest:
+            worst = m + w
+    scale = max(size, scale_free)
+    if scale == 0.0:
+        return 0.0, worst, 0.0
+    return np.sqrt(error / scale), worst, bipotential / work if work > 0.0 else 0.0
+
+
+@kernel
+def extrapolate(rows, simple, m, flat, f, work, beta):
+    """y = x + beta (x - x_old) on impulses and velocities together, x_old = x; they stay consistent (2004, eq. 36)."""
+    for k in range(f):
+        row, law, old = flat.row[k], flat.law[k], flat.last[k]
+        x, y, z = row[PN], row[PT], law[MOMENT]
+        row[PN], row[PT], law[MOMENT] = x + beta * (x - old[0]), y + beta * (y - old[1]), z + beta * (z - old[2])
+        old[0], old[1], old[2] = x, y, z
+    for k in range(m):
+        c, old = simple.row[k], work.impulse[k]
+        for i in range(3):
+            x = c[PX + i]
+            c[PX + i] = x + beta * (x - old[i])
+            old[i] = x
+    for k in range(rows.shape[0]):
+        r, old = rows[k], work.rows[k]
+        for i in range(6):
+            x = r[i]
+            r[i] = x + beta * (x - old[i])
+            old[i] = x
+
+
+@kernel
+def keep_iterate(rows, simple, m, flat, f, work):
+    """Remember the present impulses and velocities as the last iterate."""
+    for k in range(f):
+        flat.last[k, 0], flat.last[k, 1], flat.last[k, 2] = flat.row[k, PN], flat.row[k, PT], flat.law[k, MOMENT]
+    for k in range(m):
+        for i in range(3):
+            work.impulse[k, i] = simple.row[k, PX + i]
+    for k in range(rows.shape[0]):
+        for i in range(6):
+            work.rows[k, i] = rows[k, i]
+
+
+@kernel
+def solve(
+    rows, inverse, simple, m, general, g, flat, f, special, kappa, dimension, scale_free, tolerance, max_iterations,
+    work, hint, plain,
+):  # fmt: skip
+    """Gauss-Seidel over all classes of contacts, with Nesterov's extrapolation unless ``plain``.
+
+    The extrapolation restarts when the change made by a sweep grows; where there are general contacts, or where 60
+    sweeps have not halved the residual, the sweeps go on without it. Returns sweeps, residual, worst contact,
+    complementarity error.
+    """
+    residual, worst, complementarity = 0.0, -1, 0.0
+    done, since, count, best, t, last = 0, 0, 1, np.inf, 1.0, np.inf
+    order = work.order[:m]
+    for k in range(m):
+        order[k] = k
+    plain = plain or g > 0
+    if not plain:
+        keep_iterate(rows, simple, m, flat, f, work)
+    while done < max_iterations:
+        count = min(count, max_iterations - done)
+        for _ in range(count):
+            if not plain:
+                new = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+                extrapolate(rows, simple, m, flat, f, work, (t - 1.0) / new)
+                t = new
+            change = sweep_simple(rows, simple, order, kappa) if m > 0 else 0.0
+            if g > 0:
+                sweep_general(rows, inverse, general, g)
+            change += sweep_special(rows, flat, f) if special else sweep_coulomb(rows, flat, f)
+            if change > last:
+                t = 1.0
+            last = change
+        done += count
+        before = residual
+        residual, worst, complementarity = measure(
+            rows, simple, m, general, g, flat, f, kappa, dimension, scale_free, work.shares
+        )
+        if residual <= tolerance:
+            break
+        if done == 1:
+            count = max(2, int(0.7 * hint) - 1)
+        else:  # as many more as the decay since the last look asks for, within reason
+            pace = np.log(before / residual) / count if before > residual else 0.0
+            need = np.log(residual / tolerance) / pace if pace > 0.0 else done
+            count = int(max(2.0, min(0.8 * need, 0.5 * done, 64.0)))
+        if residual < 0.5 * best:
+            best, since = residual, done
+        elif done - since >= 60:
+            plain = True
+    return done, residual, worst, complementarity
+
+
+@kernel
+def store(rows, contacts, count, tolerance, touches):
+    """Store status, impulse and moment with the touches; returns the largest violation of a cone and sum |P|^2."""
+    cone, size = 0.0, 0.0
+    for k in range(count):
+        row, law = contacts.row[k], contacts.law[k]
+        p_n, p_t = row[PN], row[PT]
+        if contacts.status[k] == SLIDING and p_n > 0.0:
+            _, u_t = velocity(rows, contacts.a[k], contacts.b[k], row)
+            taken = row[GAMMA] * row[WTT] * p_n
+            if taken > 0.0 and abs(u_t - row[RT]) <= tolerance * taken:
+                contacts.status[k] = STICKING
+        touches.status[k] = contacts.status[k]
+        size += p_n * p_n + p_t * p_t
+        if contacts.status[k] != SEPARATING:
+            cone = max(cone, abs(p_t) - max(row[GAMMA] * (p_n + law[GLUE]), 0.0))
+        touches.impulse[k, 0] = row[NX] * p_n - row[NY] * p_t
+        touches.impulse[k, 1] = row[NY] * p_n + row[NX] * p_t
+        touches.moment[k] = law[MOMENT]
+    return cone, size
+
+
+@kernel
+def book(before, rows, kind, laws, contacts, count, works):
+    """Add the works of the flat contacts to ``works`` (L, 4): normal, tangential, rolling, drive."""
+    for k in range(count):
+        a, b, row, m = contacts.a[k], contacts.b[k], contacts.row[k], contacts.law[k, MOMENT]
+        u_n, u_t = velocity(before, a, b, row)
+        v_n, v_t = velocity(rows, a, b, row)
+        p_n, p_t = row[PN], row[PT]
+        entry = works[laws[k]]
+        entry[0] += 0.5 * (u_n + v_n) * p_n
+        entry[1] += 0.5 * (u_t + v_t) * p_t
+        if m != 0.0:
+            spin = (before[b, 5] + rows[b, 5]) / rows[b, 7] - (before[a, 5] + rows[a, 5]) / rows[a, 7]
+            entry[2] += 0.5 * spin * m
+        x, y = row[NX] * p_n - row[NY] * p_t, row[NY] * p_n + row[NX] * p_t
+        if kind[a] == DRIVEN:
+            turn = row[AN] * p_n + row[AT] * p_t + m / rows[a, 7]
+            entry[3] += rows[a, 0] * x + rows[a, 1] * y + rows[a, 5] * turn
+        if kind[b] == DRIVEN:
+            turn = row[BN] * p_n + row[BT] * p_t + m / rows[b, 7]
+            entry[3] -= rows[b, 0] * x + rows[b, 1] * y + rows[b, 5] * turn
+
+
+@kernel
+def overlaps(rows, contacts, count, touches, h, depth):
+    """Overlap (count,) of each contact at the end of the step over the size of the smaller body; returns the largest.
+
+    The gap at the end is that at the midpoint plus h U_n / 2.
+    """
+    worst = 0.0
+    for k in range(count):
+        u_n, _ = velocity(rows, contacts.a[k], contacts.b[k], contacts.row[k])
+        depth[k] = -(touches.gap[k] + 0.5 * h * u_n) / touches.size[k]
+        worst = max(worst, depth[k])
+    return worst
+
+
+@kernel
+def recover(position, orientation, rows, contacts, count, touches, depth, keep, most, gravity, mass):
+    """Move and turn bodies apart until no contact overlaps by more than ``keep``, each corner by ``most`` at most.
+
+    Gauss-Seidel on displacements, without friction, in the metric of masses; velocities stay as they are. Returns the
+    work done against gravity.
+    """
+    shift = np.zeros((rows.shape[0], 3))
+    for _ in range(100):
+        moved = 0.0
+        for k in range(count):
+            a, b, row = contacts.a[k], contacts.b[k], contacts.row[k]
+            opened = row[NX] * (shift[b, 0] - shift[a, 0]) + row[NY] * (shift[b, 1] - shift[a, 1])
+            opened += row[BN] * shift[b, 2] - row[AN] * shift[a, 2]
+            wanted = (depth[k] - keep) * touches.size[k] - opened
+            if wanted > 0.0:
+                moved = max(moved, wanted / touches.size[k])
+                p = wanted / row[WNN]
+                for body, sign, turn in ((a, -p, row[KA] * row[AN]), (b, p, row[KB] * row[BN])):
+                    shift[body, 0] += sign * rows[body, 6] * row[NX]
+                    shift[body, 1] += sign * rows[body, 6] * row[NY]
+                    shift[body, 2] += sign * turn
+        if moved < 0.1 * keep:
+            break
+    work = 0.0
+    for i in range(shift.shape[0]):
+        size = np.sqrt(shift[i, 0] ** 2 + shift[i, 1] ** 2)
+        scale = most / size if size > most else 1.0
+        for c in range(2):
+            position[i, c] += scale * shift[i, c]
+            work -= mass[i] * gravity[c] * scale * shift[i, c]
+        half = 0.5 * scale * shift[i, 2] / rows[i, 7]
+        if half != 0.0:
+            c, s, w, z = np.cos(half), np.sin(half), orientation[i, 0], orientation[i, 3]
+            orientation[i, 0], orientation[i, 3] = c * w - s * z, c * z + s * w
+    return work
