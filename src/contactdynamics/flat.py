@@ -5,7 +5,7 @@ U = (n, t) . (v_b - v_a) + lever_b s_b - lever_a s_a, where s = c w is the scale
 and lever = (arm x n, arm x t) / c. The impulse changes s by c^2 / I lever . P. The local problem is solved exactly by
 `laws.solve_two`; rolling resistance, cohesion and tension as in `gauss_seidel`, where the laws are explained.
 
-`solve` sweeps over all classes of contacts of a scene; with Nesterov's extrapolation, unless asked plainly.
+`settle` sweeps over the simple and flat contacts of a scene, `settle_general` over all classes.
 """
 
 from typing import NamedTuple
@@ -23,6 +23,10 @@ from .state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
 NX, NY, AN, AT, BN, BT, KA, KB, PN, PT, RN, RT, GAMMA, WNN, WNT, WTT = range(16)
 GLUE, PULL, ROLL, MOMENT = range(4)
 
+POLISH = 10  # sweeps at most for the sake of rest
+REST = 1e-5  # of the tolerance: a residual that needs no improvement
+FIRST = 1e-3  # of the tolerance: the goal of a step without memory, whose error would stay as a displacement
+
 
 class Flat(NamedTuple):
     """Flat contacts; arrays with room for more than the active ones."""
@@ -32,13 +36,17 @@ class Flat(NamedTuple):
     row: np.ndarray  # (f, 16) n, levers of a and b, c^2/I of a and b, P, target, gamma, W
     law: np.ndarray  # (f, 4) cohesion h, tension h, rolling length, moment
     status: np.ndarray  # (f,)
+    joint: np.ndarray  # (f,) this contact and the next one are the two ends of one overlap
     last: np.ndarray  # (f, 3) P and moment of the last iterate
 
 
 def flat_contacts(room: int) -> Flat:
     """Empty arrays for ``room`` flat contacts."""
     rows = [np.empty(room, dtype=np.uint32) for _ in range(2)]
-    return Flat(*rows, np.empty((room, 16)), np.empty((room, 4)), np.zeros(room, dtype=np.int8), np.empty((room, 3)))
+    return Flat(
+        *rows, np.empty((room, 16)), np.empty((room, 4)), np.zeros(room, dtype=np.int8), np.zeros(room, dtype=bool),
+        np.empty((room, 3)),
+    )  # fmt: skip
 
 
 @kernel
@@ -80,7 +88,9 @@ def activate(touches, ball_body, plane_body, position, before, free, rows, inver
         extra = out.law[k]
         extra[GLUE], extra[PULL], extra[ROLL], extra[MOMENT] = glue, h * rule[TENSION], rule[ROLLING], touches.moment[k]
         special = special or glue > 0.0 or rule[TENSION] > 0.0 or rule[ROLLING] > 0.0
-        out.a[k], out.b[k], out.status[k] = a, b, OPEN
+        out.a[k], out.b[k], out.status[k], out.joint[k] = a, b, OPEN, False
+        if k > 0 and touches.first[k] == touches.first[k - 1] and touches.second[k] == touches.second[k - 1]:
+            out.joint[k - 1] = k != touches.planes and not (k > 1 and out.joint[k - 2])
         f_n, f_t = velocity(free, a, b, row)
         rho = 2.0 / (row[WNN] + row[WTT])
         scale += rho * rho * ((f_n - row[RN]) ** 2 + (f_t - row[RT]) ** 2)
@@ -121,23 +131,89 @@ def twist(rows, a, b, row, m):
     rows[b, 5] += row[KB] / rows[b, 7] * m
 
 
+@kernel(inline=True)
+def point_step(rows, contacts, k):
+    """Solve one contact with the others held; returns W |dP|^2."""
+    a, b, row = contacts.a[k], contacts.b[k], contacts.row[k]
+    u_n, u_t = velocity(rows, a, b, row)
+    p_n, p_t = row[PN], row[PT]
+    b_n = u_n - row[RN] - row[WNN] * p_n - row[WNT] * p_t
+    b_t = u_t - row[RT] - row[WNT] * p_n - row[WTT] * p_t
+    q_n, q_t, contacts.status[k] = solve_two(row[WNN], row[WNT], row[WTT], b_n, b_t, row[GAMMA], row[GAMMA])
+    row[PN], row[PT] = q_n, q_t
+    q_n, q_t = q_n - p_n, q_t - p_t
+    push(rows, a, b, row, q_n, q_t)
+    return row[WNN] * q_n * q_n + row[WTT] * q_t * q_t
+
+
+@kernel(inline=True)
+def edge_step(rows, contacts, k):
+    """Solve the contacts k and k + 1, the two ends of one overlap, together; returns the sum of W |dP|^2.
+
+    They share the normal, and their sliding velocities but for w times the difference of their gaps: the unknowns are
+    the two normal impulses and the sum T of the tangential ones, of which each end takes its part of the bound. Where
+    neither sticking nor sliding of both ends is the solution, one end opens: they are solved in turn.
+    """
+    a, b, r, q = contacts.a[k], contacts.b[k], contacts.row[k], contacts.row[k + 1]
+    x, y, s, t = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[a, 5], rows[b, 5]
+    ka, kb, mass = r[KA], r[KB], rows[a, 6] + rows[b, 6]
+    at, bt = 0.5 * (r[AT] + q[AT]), 0.5 * (r[BT] + q[BT])
+    closing, slip = r[NX] * x + r[NY] * y, r[NX] * y - r[NY] * x
+    w11, w22, wtt = r[WNN], q[WNN], mass + ka * at * at + kb * bt * bt
+    w12 = mass + ka * r[AN] * q[AN] + kb * r[BN] * q[BN]
+    w1t, w2t = ka * r[AN] * at + kb * r[BN] * bt, ka * q[AN] * at + kb * q[BN] * bt
+    p1, p2, pt = r[PN], q[PN], r[PT] + q[PT]
+    # what is left of the velocities without these impulses
+    b1 = closing + r[BN] * t - r[AN] * s - r[RN] - w11 * p1 - w12 * p2 - w1t * pt
+    b2 = closing + q[BN] * t - q[AN] * s - q[RN] - w12 * p1 - w22 * p2 - w2t * pt
+    bt = slip + bt * t - at * s - 0.5 * (r[RT] + q[RT]) - w1t * p1 - w2t * p2 - wtt * pt
+    g1, g2 = r[GAMMA], q[GAMMA]
+    # both stick: eliminate T, then two equations
+    c11, c12, c22 = w11 - w1t * w1t / wtt, w12 - w1t * w2t / wtt, w22 - w2t * w2t / wtt
+    d1, d2 = b1 - w1t * bt / wtt, b2 - w2t * bt / wtt
+    det = c11 * c22 - c12 * c12
+    if det > 1e-10 * w11 * w22:
+        n1, n2 = (c12 * d2 - c22 * d1) / det, (c12 * d1 - c11 * d2) / det
+        tangent = -(bt + w1t * n1 + w2t * n2) / wtt
+        bound = g1 * n1 + g2 * n2
+        status = STICKING
+        if n1 >= 0.0 and n2 >= 0.0 and abs(tangent) > bound:
+            # both slide against the bound they broke
+            f1, f2 = (g1, g2) if tangent > 0.0 else (-g1, -g2)
+            c11, c12, c21, c22 = w11 + f1 * w1t, w12 + f2 * w1t, w12 + f1 * w2t, w22 + f2 * w2t
+            det = c11 * c22 - c12 * c21
+            n1, n2 = (c12 * b2 - c22 * b1) / det, (c21 * b1 - c11 * b2) / det
+            tangent = f1 * n1 + f2 * n2
+            bound = g1 * n1 + g2 * n2
+            slip = bt + w1t * n1 + w2t * n2 + wtt * tangent
+            status = SLIDING if det > 0.0 and slip * tangent <= 0.0 else SEPARATING
+        if n1 >= 0.0 and n2 >= 0.0 and status != SEPARATING:
+            share = tangent / bound if bound > 0.0 else 0.0
+            t1, t2 = share * g1 * n1, share * g2 * n2
+            d1, d2, e1, e2 = n1 - p1, n2 - p2, t1 - r[PT], t2 - q[PT]
+            r[PN], r[PT], q[PN], q[PT] = n1, t1, n2, t2
+            contacts.status[k], contacts.status[k + 1] = status, status
+            push(rows, a, b, r, d1, e1)
+            push(rows, a, b, q, d2, e2)
+            return w11 * d1 * d1 + w22 * d2 * d2 + wtt * (e1 * e1 + e2 * e2)
+    change = point_step(rows, contacts, k) + point_step(rows, contacts, k + 1)
+    return change + point_step(rows, contacts, k) + point_step(rows, contacts, k + 1)
+
+
 @kernel(contract=True)
-def sweep_coulomb(rows, contacts, count):
-    """One sweep where all laws are Coulomb's; returns the sum of W |dP|^2, the kinetic size of the change."""
-    change = 0.0
-    for k in range(count):
-        a, b, row = contacts.a[k], contacts.b[k], contacts.row[k]
-        u_n, u_t = velocity(rows, a, b, row)
-        p_n, p_t = row[PN], row[PT]
-        b_n = u_n - row[RN] - row[WNN] * p_n - row[WNT] * p_t
-        b_t = u_t - row[RT] - row[WNT] * p_n - row[WTT] * p_t
-        q_n, q_t, status = solve_two(row[WNN], row[WNT], row[WTT], b_n, b_t, row[GAMMA], row[GAMMA])
-        contacts.status[k] = status
-        if q_n != p_n or q_t != p_t:
-            row[PN], row[PT] = q_n, q_t
-            q_n, q_t = q_n - p_n, q_t - p_t
-            push(rows, a, b, row, q_n, q_t)
-            change += row[WNN] * q_n * q_n + row[WTT] * q_t * q_t
+def sweep_coulomb(rows, contacts, count, plain):
+    """One sweep where all laws are Coulomb's; returns the sum of W |dP|^2, the kinetic size of the change.
+
+    The two ends of an overlap are solved together, unless ``plain``.
+    """
+    change, k = 0.0, 0
+    while k < count:
+        if contacts.joint[k] and not plain:
+            change += edge_step(rows, contacts, k)
+            k += 2
+        else:
+            change += point_step(rows, contacts, k)
+            k += 1
     return change
 
 
@@ -217,25 +293,32 @@ def measure_flat(rows, contacts, count):
     return error, size, worst, largest, bipotential, work
 
 
-@kernel
-def measure(rows, simple, m, general, g, flat, f, kappa, dimension, scale_free, shares):
-    """Residual, worst contact (simple, general, flat ones in this order) and complementarity error."""
-    error, size, worst, largest, bipotential, work = measure_flat(rows, flat, f)
-    worst += m + g
-    if m > 0:
-        e, s, w, l, b, k = measure_simple(rows, simple, m, kappa, dimension, shares)
-        error, size, bipotential, work = error + e, size + s, bipotential + b, work + k
-        if l > largest:
-            worst, largest = w, l
-    if g > 0:
-        e, s, w, l, b, k = measure_general(rows, general, g, dimension)
-        error, size, bipotential, work = error + e, size + s, bipotential + b, work + k
-        if l > largest:
-            worst = m + w
+@kernel(inline=True)
+def combine(one, at, two, shift):
+    """Sums of two classes of contacts, and the number before the worst one of their own."""
+    total = one[0] + two[0], one[1] + two[1], one[2], one[3], one[4] + two[4], one[5] + two[5]
+    if two[3] > one[3]:
+        total, at = (total[0], total[1], two[2], two[3], total[4], total[5]), shift
+    return total, at
+
+
+@kernel(inline=True)
+def relative(sums, at, scale_free):
+    """Residual, worst contact and complementarity error from the sums over all contacts."""
+    error, size, worst, _, bipotential, work = sums
     scale = max(size, scale_free)
     if scale == 0.0:
-        return 0.0, worst, 0.0
-    return np.sqrt(error / scale), worst, bipotential / work if work > 0.0 else 0.0
+        return 0.0, at + worst, 0.0
+    return np.sqrt(error / scale), at + worst, bipotential / work if work > 0.0 else 0.0
+
+
+@kernel
+def measure_all(rows, simple, m, flat, f, kappa, dimension, scale_free, shares):
+    """Residual, worst contact (flat ones are numbered after the simple ones) and complementarity error."""
+    sums, at = measure_flat(rows, flat, f), m
+    if m > 0:
+        sums, at = combine(sums, at, measure_simple(rows, simple, m, kappa, dimension, shares), 0)
+    return relative(sums, at, scale_free)
 
 
 @kernel
@@ -274,24 +357,24 @@ def keep_iterate(rows, simple, m, flat, f, work):
 
 
 @kernel
-def solve(
-    rows, inverse, simple, m, general, g, flat, f, special, kappa, dimension, scale_free, tolerance, max_iterations,
-    work, hint, plain,
+def settle(
+    rows, simple, m, flat, f, special, kappa, dimension, scale_free, tolerance, max_iterations, work, hint, plain,
 ):  # fmt: skip
-    """Gauss-Seidel over all classes of contacts, with Nesterov's extrapolation unless ``plain``.
+    """Gauss-Seidel over the simple and the flat contacts, with Nesterov's extrapolation unless ``plain``.
 
-    The extrapolation restarts when the change made by a sweep grows; where there are general contacts, or where 60
-    sweeps have not halved the residual, the sweeps go on without it. Returns sweeps, residual, worst contact,
-    complementarity error.
+    The extrapolation restarts when the change made by a sweep grows; where 60 sweeps have not halved the residual, the
+    sweeps go on without it. A step that begins within the tolerance is improved all the same, to a tenth of its first
+    residual where a few sweeps do it: a structure at rest then comes to rest entirely, in some steps, and does not
+    creep. Returns sweeps, residual, worst contact, complementarity error.
     """
     residual, worst, complementarity = 0.0, -1, 0.0
     done, since, count, best, t, last = 0, 0, 1, np.inf, 1.0, np.inf
     order = work.order[:m]
     for k in range(m):
         order[k] = k
-    plain = plain or g > 0
     if not plain:
         keep_iterate(rows, simple, m, flat, f, work)
+    goal, single = tolerance, plain
     while done < max_iterations:
         count = min(count, max_iterations - done)
         for _ in range(count):
@@ -300,30 +383,60 @@ def solve(
                 extrapolate(rows, simple, m, flat, f, work, (t - 1.0) / new)
                 t = new
             change = sweep_simple(rows, simple, order, kappa) if m > 0 else 0.0
-            if g > 0:
-                sweep_general(rows, inverse, general, g)
-            change += sweep_special(rows, flat, f) if special else sweep_coulomb(rows, flat, f)
+            change += sweep_special(rows, flat, f) if special else sweep_coulomb(rows, flat, f, single)
             if change > last:
                 t = 1.0
             last = change
         done += count
         before = residual
-        residual, worst, complementarity = measure(
-            rows, simple, m, general, g, flat, f, kappa, dimension, scale_free, work.shares
+        residual, worst, complementarity = measure_all(
+            rows, simple, m, flat, f, kappa, dimension, scale_free, work.shares
         )
-        if residual <= tolerance:
+        if done == 1 and residual <= tolerance:
+            goal = max(0.1 * residual, REST * tolerance)
+        if residual <= goal or (residual <= tolerance and done >= POLISH):
             break
         if done == 1:
-            count = max(2, int(0.7 * hint) - 1)
+            count = max(2, int(0.7 * hint) - 1) if residual > tolerance else 2
         else:  # as many more as the decay since the last look asks for, within reason
             pace = np.log(before / residual) / count if before > residual else 0.0
-            need = np.log(residual / tolerance) / pace if pace > 0.0 else done
+            need = np.log(residual / goal) / pace if pace > 0.0 else done
             count = int(max(2.0, min(0.8 * need, 0.5 * done, 64.0)))
         if residual < 0.5 * best:
             best, since = residual, done
         elif done - since >= 60:
             plain = True
     return done, residual, worst, complementarity
+
+
+@kernel
+def settle_general(
+    rows, inverse, simple, m, general, g, flat, f, special, kappa, dimension, scale_free, tolerance, max_iterations,
+    work,
+):  # fmt: skip
+    """Plain Gauss-Seidel where there are general contacts too; returns as `settle`."""
+    residual, worst, complementarity, next_check = 0.0, -1, 0.0, 1
+    order = work.order[:m]
+    for k in range(m):
+        order[k] = k
+    for iteration in range(1, max_iterations + 1):
+        sweep_simple(rows, simple, order, kappa)
+        sweep_general(rows, inverse, general, g)
+        if special:
+            sweep_special(rows, flat, f)
+        else:
+            sweep_coulomb(rows, flat, f, False)
+        if iteration < next_check and iteration < max_iterations:
+            continue
+        next_check = iteration + max(1, iteration // 5)
+        one, two = measure_flat(rows, flat, f), measure_simple(rows, simple, m, kappa, dimension, work.shares)
+        three = measure_general(rows, general, g, dimension)
+        both, first = combine(one, m + g, two, 0)
+        total, at = combine(both, first, three, m)
+        residual, worst, complementarity = relative(total, at, scale_free)
+        if residual <= tolerance:
+            return iteration, residual, worst, complementarity
+    return max_iterations, residual, worst, complementarity
 
 
 @kernel

@@ -16,8 +16,9 @@ when the last one does. Among the axes that the relative motion of one step cann
 one polygon to a corner of the other; the contact then goes on as the same end (the left or the right one, seen along
 the normal). So impulses and status carry over.
 
-A contact that pushed in the last step stays in the active set until it separates by itself (P = 0): an opening of the
-size of a rounding or of the solver's error does not let a block fall for a step.
+*Activity.* Gaps up to 1e-4 of the size of a body are in the active set, in both modes, with the target U_n >= -g / h:
+a contact that opens by a rounding, or by the error of the solver, does not let its block fall for a step before it is
+found again. Blocks at rest would otherwise creep by some g h^2 per lost contact.
 """
 
 from typing import NamedTuple
@@ -28,7 +29,8 @@ from ._jit import kernel
 from .detection import normal_velocity
 from .state import OPEN, SEPARATING
 
-TOUCH = 1e-9  # of the size: gaps up to this are rounding, and touch
+NEAR = 1e-4  # of the size: gaps up to this are in the active set
+WATCH = 1e-3  # of the size: pairs up to this are looked at
 DEGENERATE = 1e-9  # of the size: parallel edges that overlap by less meet in a point and pass each other
 LEFT, RIGHT = 0, 1
 ON_SECOND = 1 << 20  # feature: corner of the second polygon; axis: edge of the second polygon
@@ -128,11 +130,21 @@ def _lowest(world, normal, edge, begin, end):
 
 
 @kernel
-def choose_axis(i, j, start, world, normal, previous, ux, uy, travel, limit, size, heights):
-    """The edge that carries the tangent plane of two polygons, or -1 where they are farther apart than ``limit``.
+def separated(i, j, start, world, normal, code, limit):
+    """Whether the axis ``code`` (any number) shows that two polygons are farther apart than ``limit``."""
+    one, two, e = (i, j, code) if code < ON_SECOND else (j, i, code - ON_SECOND)
+    if e >= start[one + 1] - start[one]:
+        return False
+    height, _ = _lowest(world, normal, start[one] + e, start[two], start[two + 1])
+    return height > limit
 
-    ``ux, uy`` is the velocity of j with respect to i, ``travel`` its way in a step. Returns the code of the axis and
-    the best separation; ``heights`` is scratch, (2, most corners of a part).
+
+@kernel
+def choose_axis(i, j, start, world, normal, previous, ux, uy, travel, limit, size, heights):
+    """The edge that carries the tangent plane of two polygons, and whether none keeps them apart by ``limit``.
+
+    ``ux, uy`` is the velocity of j with respect to i, ``travel`` its way in a step. ``heights`` is scratch,
+    (2, most corners of a part).
     """
     best, code = -np.inf, -1
     for side in range(2):
@@ -140,15 +152,15 @@ def choose_axis(i, j, start, world, normal, previous, ux, uy, travel, limit, siz
         for e in range(start[one], start[one + 1]):
             height, _ = _lowest(world, normal, e, start[two], start[two + 1])
             if height > limit:
-                return -1, height
+                return side * ON_SECOND + e - start[one], False
             heights[side, e - start[one]] = height
             if height > best:
                 best, code = height, side * ON_SECOND + e - start[one]
     if previous >= 0:
         side, e = (0, previous) if previous < ON_SECOND else (1, previous - ON_SECOND)
         if heights[side, e] >= best - (max(0.0, -best) + 1e-7 * size):
-            return previous, best
-        return code, best
+            return previous, True
+        return code, True
     latest = -np.inf
     for side in range(2):
         one, sign = (i, 1.0) if side == 0 else (j, -1.0)
@@ -160,7 +172,7 @@ def choose_axis(i, j, start, world, normal, previous, ux, uy, travel, limit, siz
             rate = sign * (ux * normal[k, 0] + uy * normal[k, 1])
             if rate < 0.0 and -height / rate > latest + 1e-12 * abs(latest):
                 latest, code = -height / rate, side * ON_SECOND + e - start[one]
-    return code, best
+    return code, True
 
 
 @kernel
@@ -241,8 +253,8 @@ def disk_on_polygon(q, x, y, radius, start, world, normal, out):
 
 @kernel(inline=True)
 def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, ny, px, py, position, h, size):
-    """Whether a contact with this gap is active (see `detection.takes_part`); one that pushed stays in both modes."""
-    if gap <= TOUCH * size or (held and status > SEPARATING) or (sticky and held and status > SEPARATING):
+    """Whether a contact with this gap is active (see `detection.takes_part`)."""
+    if gap <= NEAR * size or (held and status > SEPARATING and (anticipate or sticky)):
         return True
     if not anticipate:
         return False
@@ -252,7 +264,7 @@ def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, 
         normal_velocity(one, a, b, nx, ny, 0.0, px, py, 0.0, position),
         normal_velocity(two, a, b, nx, ny, 0.0, px, py, 0.0, position),
     )
-    return gap + h * u < -TOUCH * size
+    return gap + h * u < -1e-9 * size
 
 
 @kernel(inline=True)
@@ -299,9 +311,13 @@ def _way(one, two, a, b, reach_a, reach_b, h):
 @kernel
 def find_pairs(
     outline, places, radius, body, material, lists_start, lists_count, other, law_index, sticky_law, position, one, two,
-    h, slack, anticipate, keep, old, out, heights,
+    h, slack, anticipate, keep, old, out, heights, apart,
 ):  # fmt: skip
-    """Active contacts of polygons with polygons and disks, in order, into ``out``; returns their number."""
+    """Active contacts of polygons with polygons and disks, in order, into ``out``; returns their number.
+
+    ``apart`` has an axis for each place in the neighbour lists, the one that last kept the two apart: most pairs are
+    done with by a look at it. It is only a hint; where lists have changed, it misses.
+    """
     start, world, normal = outline.start, outline.world, outline.normal
     points, gaps = np.empty((2, 2)), np.empty(2)
     features, ends, contact = np.empty(2, dtype=np.int32), np.empty(2, dtype=np.int32), np.empty(5)
@@ -315,10 +331,13 @@ def find_pairs(
             x, y = places[j, 0] - places[i, 0], places[j, 1] - places[i, 1]
             a, b = body[i], body[j]
             size = min(outline.size[i], outline.size[j])
-            way = _way(one, two, a, b, radius[i], radius[j], h)
-            limit = slack + TOUCH * size + (way if anticipate else 1e-3 * size)
+            way = _way(one, two, a, b, radius[i], radius[j], h) if anticipate else 0.0
+            limit = slack + max(way, WATCH * size)
             reach = radius[i] + radius[j] + limit
             if x * x + y * y > reach * reach and not keep:
+                continue
+            both = flat and start[j] < start[j + 1]
+            if both and not keep and separated(i, j, start, world, normal, apart[n], limit):
                 continue
             while k < old.planes and (old.first[k] < i or (old.first[k] == i and old.second[k] < j)):
                 k += 1
@@ -328,15 +347,15 @@ def find_pairs(
             again = keep and rows > 0  # the bodies have not moved since: the same features, whatever the velocity
             law = law_index[material[i], material[j]]
             count, axis, nx, ny = 1, 0, 0.0, 0.0
-            if flat and start[j] < start[j + 1]:
-                if again:
-                    axis = old.axis[k]
-                else:
-                    axis, _ = choose_axis(
-                        i, j, start, world, normal, old.axis[k] if rows else -1, one[b, 0] - one[a, 0],
-                        one[b, 1] - one[a, 1], way, limit, size, heights,
-                    )  # fmt: skip
-                if axis < 0:
+            if both:
+                axis, near = old.axis[k] if rows else -1, True
+                if not again:
+                    if rows == 0:
+                        way = _way(one, two, a, b, radius[i], radius[j], h)
+                    axis, near = choose_axis(i, j, start, world, normal, axis, one[b, 0] - one[a, 0],
+                                             one[b, 1] - one[a, 1], way, limit, size, heights)  # fmt: skip
+                if not near:
+                    apart[n] = axis
                     continue
                 count = cut_edges(i, j, axis, start, world, normal, np.inf if again else way, size, points, gaps,
                                   features, ends)  # fmt: skip
@@ -375,11 +394,11 @@ def find_on_planes(
             if start[i] == start[i + 1] or kind[b] != free:
                 continue
             size = outline.size[i]
-            way = _way(one, two, a, b, 0.0, radius[i], h) if anticipate else 1e-3 * size
+            way = _way(one, two, a, b, 0.0, radius[i], h) if anticipate else 0.0
             if anticipate:  # a plane that turns moves the farther, the farther away
                 far = np.sqrt((places[i, 0] - points[p, 0]) ** 2 + (places[i, 1] - points[p, 1]) ** 2) + radius[i]
                 way += h * far * max(abs(one[a, 5]), abs(two[a, 5]))
-            if nx * places[i, 0] + ny * places[i, 1] - level - radius[i] > way + TOUCH * size and not keep:
+            if nx * places[i, 0] + ny * places[i, 1] - level - radius[i] > max(way, NEAR * size) and not keep:
                 continue
             law = law_index[plane_material[p], material[i]]
             while k < old.first.size and (old.first[k] < p or (old.first[k] == p and old.second[k] < i)):

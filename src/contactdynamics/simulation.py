@@ -172,13 +172,15 @@ class Simulation:
         isotropic = laws[:, FRICTION_1] == laws[:, FRICTION_2]
         self._simple_law = isotropic & (laws[:, [TAU, ROLLING, SPINNING, COHESION, TENSION]] == 0).all(axis=1)
         self._sticky_law = (laws[:, [COHESION, TENSION]] > 0).any(axis=1)
-        self._all_simple = bool(simple.all() and self._simple_law.all())
+        self._touching.derive(model, plain=self.solver == "nlgs")
+        self._outlined = np.diff(self._touching.outline.start) > 0
+        self._round = not self._outlined.all()  # there are balls other than those that hold polygons
+        touched = simple[model.balls.body[~self._outlined]].all() and simple[model.planes.body].all()
+        self._all_simple = not self._round or bool(touched and self._simple_law.all())
         self._before, self._free = np.empty((n, 8)), np.empty((n, 8))
         self._force, self._torque = np.zeros((n, 3)), np.zeros((n, 3))
-        self._inverse = np.zeros((0 if self._all_simple else n, 3, 3))
+        self._inverse = np.zeros((0 if self._all_simple and not self._touching.present else n, 3, 3))
         self._places = np.empty((len(model.balls.radius), 3))
-        self._touching.derive(model)
-        self._outlined = np.diff(self._touching.outline.start) > 0
         self._neighbours = None  # to be built at the next step
         self._moved = np.empty(len(model.balls.radius), dtype=np.int32)
         self._near = np.empty(max(64, min(len(model.balls.radius), 65536)), dtype=np.int32)
@@ -539,6 +541,8 @@ class Simulation:
 
     def _find(self, one, two, *, slack: float, keep: bool) -> int:
         """Find the active pairs, with the memory of the present ones, which they replace; returns how many they are."""
+        if not self._round:
+            return self._find_touches(one, two, slack, keep)
         model, bodies, balls, planes = self.model, self.bodies, self.model.balls, self.model.planes
         lists, old = self._neighbours, self.pairs
         laws = (model.law_index, self._simple_law, self._sticky_law, self._simple_body, bodies.position, one, two,
@@ -558,12 +562,15 @@ class Simulation:
             self._spare = detection.pair_arrays(int(1.3 * total) + 64)
         self._spare, self._filled = self._filled, out
         self.pairs = detection.Pairs(*(array[:total] for array in out[:-1]), count)
-        if self._touching.present:
-            total += self._touching.find(
-                model, bodies.kind, self._places, lists, (self._normals, self._points), self._sticky_law,
-                bodies.position, one, two, self.time_step, slack, self.penetration == "anticipate", keep,
-            )  # fmt: skip
-        return total
+        return total + (self._find_touches(one, two, slack, keep) if self._touching.present else 0)
+
+    def _find_touches(self, one, two, slack: float, keep: bool) -> int:
+        """The same for the contacts with polygons."""
+        return self._touching.find(
+            self.model, self.bodies.kind, self._places, self._neighbours, (self._normals, self._points),
+            self._sticky_law, self.bodies.position, one, two, self.time_step, slack, self.penetration == "anticipate",
+            keep,
+        )  # fmt: skip
 
     def _more_contacts(self, begun) -> bool:
         """With anticipation: whether the velocities just found close gaps of pairs left out; takes those in.
@@ -588,20 +595,19 @@ class Simulation:
             m, g = self._count
             if len(self._work.order) < m or len(self._work.mark) != len(self.rows):
                 self._work = gauss_seidel.work_arrays(len(self._simple.pair), len(self.rows))
-            balls = (self.rows, self._inverse, self._simple, m, self._general, g)
-            task = (self._kappa, self.model.dimension, scale, self.tolerance, self.max_iterations, self._work,
-                    self._hint)  # fmt: skip
-            if self._touching.count:
-                t = self._touching
-                iterations, residual, worst, complementarity = flat.solve(
-                    *balls, t.contacts, t.count, t.special, *task, self.solver == "nlgs"
-                )
-            else:
-                iterations, residual, worst, complementarity = SOLVERS[self.solver](*balls, *task)
+            solve = self._touching.solve if self._touching.count else SOLVERS[self.solver]
+            iterations, residual, worst, complementarity = solve(
+                self.rows, self._inverse, self._simple, m, self._general, g, self._kappa, self.model.dimension, scale,
+                self.tolerance, self.max_iterations, self._work, self._hint,
+            )  # fmt: skip
             sweeps += iterations if self._contact_count() else 0
             self._hint = iterations
             begun = self.pairs.status.copy(), self._touching.touches.status.copy()
-            cone, size = gauss_seidel.store_simple(self.rows, self._simple, m, self._kappa, self.tolerance, self.pairs)
+            cone, size = 0.0, 0.0
+            if m:
+                cone, size = gauss_seidel.store_simple(
+                    self.rows, self._simple, m, self._kappa, self.tolerance, self.pairs
+                )
             if g:
                 other, more = gauss_seidel.store_general(self.rows, self._general, g, self.tolerance, self.pairs)
                 cone, size = max(cone, other), size + more
@@ -617,8 +623,8 @@ class Simulation:
     def _fill(self) -> float:
         """Contacts of the step from the active pairs, with the first guess added to the velocities."""
         pairs, model, b = self.pairs, self.model, self.bodies
-        h, anticipate = self.time_step, self.penetration == "anticipate"
-        while True:
+        h, anticipate, m, scale = self.time_step, self.penetration == "anticipate", 0, 0.0
+        while len(pairs.first):
             m, scale = prepare.activate_simple(
                 pairs, model.balls.body, model.planes.body, self._before, self._free, self.rows, model.laws, h,
                 anticipate, self._repairing, self._kappa, model.dimension, self._simple,
@@ -627,8 +633,9 @@ class Simulation:
                 break
             self._simple = prepare.simple_contacts(int(1.3 * m) + 64)
         g = 0
-        if not self._all_simple:
+        if len(self._inverse):
             rigid.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, self._inverse)
+        if not self._all_simple:
             while True:
                 g, more = prepare.activate_general(
                     pairs, model.balls.body, model.planes.body, model.balls.material, model.planes.material,
@@ -653,7 +660,8 @@ class Simulation:
         """Enter the step into the energy ledger."""
         b, (m, g) = self.bodies, self._count
         works = np.zeros_like(self._works)
-        gauss_seidel.book_simple(self._before, self.rows, b.kind, self.pairs.law, self._simple, m, works)
+        if m:
+            gauss_seidel.book_simple(self._before, self.rows, b.kind, self.pairs.law, self._simple, m, works)
         if g:
             gauss_seidel.book_general(self._before, self.rows, b.kind, self.pairs.law, self._general, g, works)
         if self._touching.count:

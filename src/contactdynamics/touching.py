@@ -18,12 +18,13 @@ class Touching:
         self.touches, self._spare, self._filled = (narrow.touch_arrays(0) for _ in range(3))
         self.contacts, self.count, self.special, self.present = flat.flat_contacts(0), 0, False, False
 
-    def derive(self, model) -> None:
+    def derive(self, model, *, plain: bool) -> None:
         """Follow the balls and corners of the model: at the start, and when bodies come or go."""
+        self._plain = plain
         self.present = len(model.corners.body) > 0
         self.outline = narrow.outlines(model.balls, model.corners)
         most = int(np.diff(self.outline.start).max()) if self.present else 0
-        self._heights = np.empty((2, most))
+        self._heights, self._apart = np.empty((2, most)), np.zeros(0, dtype=np.int32)
 
     def place(self, bodies) -> None:
         """Put the corners where their bodies are."""
@@ -36,11 +37,13 @@ class Touching:
         ``planes`` are the normals and points of the half-planes in space.
         """
         balls, old = model.balls, self.touches
+        if len(self._apart) != len(lists.other):
+            self._apart = np.zeros(len(lists.other), dtype=np.int32)
         tail = (model.law_index, sticky, position, one, two, h, slack, anticipate, keep, old)
         while True:
             out = self._spare
             pairs = narrow.find_pairs(self.outline, places, balls.radius, balls.body, balls.material, lists.start,
-                                      lists.count, lists.other, *tail, out, self._heights)  # fmt: skip
+                                      lists.count, lists.other, *tail, out, self._heights, self._apart)  # fmt: skip
             total = pairs
             if len(model.planes.body):
                 total = narrow.find_on_planes(
@@ -56,7 +59,7 @@ class Touching:
 
     def fill(self, model, position, before, free, rows, inverse, h, anticipate, repair) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        self.count = len(self.touches.first)
+        self.count, self._remembered = len(self.touches.first), bool(self.touches.status.any())
         if len(self.contacts.a) < self.count:
             self.contacts = flat.flat_contacts(int(1.3 * self.count) + 64)
         scale, self.special = flat.activate(
@@ -64,6 +67,16 @@ class Touching:
             anticipate, repair, self.contacts,
         )  # fmt: skip
         return scale
+
+    def solve(
+        self, rows, inverse, simple, m, general, g, kappa, dimension, scale, tolerance, max_iterations, work, hint
+    ):
+        """Solve all contacts of the step; the signature is that of the solvers in `gauss_seidel`."""
+        head, tail = (self.contacts, self.count, self.special, kappa, dimension, scale), (max_iterations, work)
+        if g:
+            return flat.settle_general(rows, inverse, simple, m, general, g, *head, tolerance, *tail)
+        goal = tolerance if self._remembered else flat.FIRST * tolerance
+        return flat.settle(rows, simple, m, *head, goal, *tail, hint, self._plain)
 
     def recover(self, bodies, rows, h, above, keep, most, gravity) -> float:
         """Open overlaps above a bound; returns the work against gravity."""
