@@ -50,34 +50,28 @@ class Outlines(NamedTuple):
 class Touches(NamedTuple):
     """Active contacts with polygons (K,), in the order of their pairs, those with half-planes last; with memory."""
 
-    first: np.ndarray  # (K,) ball, or plane for the rows from `planes` on
-    second: np.ndarray  # (K,) ball
-    feature: np.ndarray  # (K,) the corner that makes the contact
-    end: np.ndarray  # (K,) LEFT or RIGHT end of an overlap
-    axis: np.ndarray  # (K,) the edge that carries the tangent plane
-    law: np.ndarray  # (K,)
-    size: np.ndarray  # (K,) of the smaller body, m
-    gap: np.ndarray  # (K,) m
-    normal: np.ndarray  # (K, 2) from the first to the second
-    point: np.ndarray  # (K, 2) halfway in the gap, m
-    impulse: np.ndarray  # (K, 2) in space, on the second body, N s
-    moment: np.ndarray  # (K,) N m s
+    index: np.ndarray  # (K, 6) FIRST ball (or plane, from row `planes` on), SECOND ball, FEATURE, END, AXIS, LAW
+    place: np.ndarray  # (K, 6) GAP, SIZE of the smaller body, normal (from first to second), point (halfway in the gap)
+    memory: np.ndarray  # (K, 3) impulse on the second body in space (N s), moment (N m s)
     status: np.ndarray  # (K,)
     planes: int  # row of the first contact with a half-plane
 
 
+FIRST, SECOND, FEATURE, END, AXIS, LAW = range(6)
+GAP, SIZE, NX, NY, X, Y = range(6)
+
+
 def touch_arrays(room: int) -> Touches:
     """Arrays for ``room`` contacts, none of them used."""
-    rows = [np.zeros(room, dtype=np.int32) for _ in range(6)]
     return Touches(
-        *rows, np.zeros(room), np.zeros(room), *(np.zeros((room, 2)) for _ in range(3)), np.zeros(room),
-        np.zeros(room, dtype=np.int8), 0,
-    )  # fmt: skip
+        np.zeros((room, 6), dtype=np.int32), np.zeros((room, 6)), np.zeros((room, 3)), np.zeros(room, dtype=np.int8), 0
+    )
 
 
 def head_of(touches: Touches, count: int, planes: int) -> Touches:
     """The first ``count`` rows."""
-    return Touches(*(array[:count] for array in touches[:-1]), planes)
+    index, place, memory, status, _ = touches
+    return Touches(index[:count], place[:count], memory[:count], status[:count], planes)
 
 
 def outlines(balls, corners) -> Outlines:
@@ -268,30 +262,34 @@ def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, 
 
 
 @kernel(inline=True)
-def enter(out, at, first, second, feature, end, axis, law, size, gap, nx, ny, px, py, old, k, held):
-    """Write an active contact, with the memory of row ``k`` of ``old`` where ``held``."""
-    if at >= out.first.size:
+def enter(index, place, memory, status, at, first, second, feature, end, axis, law, size, gap, nx, ny, px, py, old, was,
+          k, held):  # fmt: skip
+    """Write an active contact, with the memory ``old`` and the status ``was`` of row ``k`` where ``held``."""
+    if at >= status.size:
         return
-    out.first[at], out.second[at], out.feature[at], out.end[at] = first, second, feature, end
-    out.axis[at], out.law[at], out.size[at], out.gap[at] = axis, law, size, gap
-    out.normal[at, 0], out.normal[at, 1], out.point[at, 0], out.point[at, 1] = nx, ny, px, py
-    out.impulse[at, 0] = old.impulse[k, 0] if held else 0.0
-    out.impulse[at, 1] = old.impulse[k, 1] if held else 0.0
-    out.moment[at] = old.moment[k] if held else 0.0
-    out.status[at] = old.status[k] if held else OPEN
+    index[at, FIRST], index[at, SECOND], index[at, FEATURE] = first, second, feature
+    index[at, END], index[at, AXIS], index[at, LAW] = end, axis, law
+    place[at, GAP], place[at, SIZE], place[at, NX], place[at, NY] = gap, size, nx, ny
+    place[at, X], place[at, Y] = px, py
+    for c in range(3):
+        memory[at, c] = old[k, c] if held else 0.0
+    status[at] = was[k] if held else OPEN
 
 
 @kernel(inline=True)
 def _remembered(n, count, features, ends, old, k, rows):
-    """The row of the memory that goes on as contact ``n`` of ``count``, of the ``rows`` rows from ``k`` on; else -1."""
+    """The row of the memory ``old`` (its index) that goes on as contact ``n`` of ``count``; -1 where there is none.
+
+    The memory of the pair is in ``rows`` rows from ``k`` on.
+    """
     for r in range(k, k + rows):
-        if old.feature[r] == features[n]:
+        if old[r, FEATURE] == features[n]:
             return r
     for r in range(k, k + rows):
-        if old.end[r] == ends[n]:
+        if old[r, END] == ends[n]:
             taken = False
             for m in range(count):
-                taken = taken or old.feature[r] == features[m]
+                taken = taken or old[r, FEATURE] == features[m]
             if not taken:
                 return r
     return -1
@@ -322,6 +320,9 @@ def find_pairs(
     points, gaps = np.empty((2, 2)), np.empty(2)
     features, ends, contact = np.empty(2, dtype=np.int32), np.empty(2, dtype=np.int32), np.empty(5)
     found, k = 0, 0
+    known, kept, was, planes = old.index, old.memory, old.status, old.planes
+    index, place, memory, status = out.index, out.place, out.memory, out.status
+    sizes = outline.size
     for i in range(radius.size):
         flat = start[i] < start[i + 1]
         for n in range(lists_start[i], lists_start[i] + lists_count[i]):
@@ -330,7 +331,7 @@ def find_pairs(
                 continue
             x, y = places[j, 0] - places[i, 0], places[j, 1] - places[i, 1]
             a, b = body[i], body[j]
-            size = min(outline.size[i], outline.size[j])
+            size = min(sizes[i], sizes[j])
             way = _way(one, two, a, b, radius[i], radius[j], h) if anticipate else 0.0
             limit = slack + max(way, WATCH * size)
             reach = radius[i] + radius[j] + limit
@@ -339,16 +340,16 @@ def find_pairs(
             both = flat and start[j] < start[j + 1]
             if both and not keep and separated(i, j, start, world, normal, apart[n], limit):
                 continue
-            while k < old.planes and (old.first[k] < i or (old.first[k] == i and old.second[k] < j)):
+            while k < planes and (known[k, FIRST] < i or (known[k, FIRST] == i and known[k, SECOND] < j)):
                 k += 1
             rows = 0
-            while k + rows < old.planes and old.first[k + rows] == i and old.second[k + rows] == j:
+            while k + rows < planes and known[k + rows, FIRST] == i and known[k + rows, SECOND] == j:
                 rows += 1
             again = keep and rows > 0  # the bodies have not moved since: the same features, whatever the velocity
             law = law_index[material[i], material[j]]
             count, axis, nx, ny = 1, 0, 0.0, 0.0
             if both:
-                axis, near = old.axis[k] if rows else -1, True
+                axis, near = known[k, AXIS] if rows else -1, True
                 if not again:
                     if rows == 0:
                         way = _way(one, two, a, b, radius[i], radius[j], h)
@@ -369,12 +370,12 @@ def find_pairs(
                 points[0, 0], points[0, 1], features[0], ends[0] = contact[3], contact[4], 0, LEFT
             for c in range(count):
                 gap = gaps[c] - slack
-                row = _remembered(c, count, features, ends, old, k, rows)
+                row = _remembered(c, count, features, ends, known, k, rows)
                 held = row >= 0
-                if takes_part(gap, held, old.status[row] if held else OPEN, keep, sticky_law[law], anticipate, one, two,
+                if takes_part(gap, held, was[row] if held else OPEN, keep, sticky_law[law], anticipate, one, two,
                               a, b, nx, ny, points[c, 0], points[c, 1], position, h, size):  # fmt: skip
-                    enter(out, found, i, j, features[c], ends[c], axis, law, size, gap, nx, ny, points[c, 0],
-                          points[c, 1], old, row, held)  # fmt: skip
+                    enter(index, place, memory, status, found, i, j, features[c], ends[c], axis, law, size, gap, nx, ny,
+                          points[c, 0], points[c, 1], kept, was, row, held)  # fmt: skip
                     found += 1
     return found
 
@@ -385,7 +386,9 @@ def find_on_planes(
     position, one, two, h, slack, anticipate, keep, old, at, free, out,
 ):  # fmt: skip
     """Active contacts of corners with half-planes into ``out`` from row ``at`` on; returns the row after them."""
-    found, k, start, world = at, old.planes, outline.start, outline.world
+    found, k, start, world, sizes = at, old.planes, outline.start, outline.world, outline.size
+    known, kept, was = old.index, old.memory, old.status
+    index, place, memory, status = out.index, out.place, out.memory, out.status
     for p in range(plane_body.size):
         a, nx, ny = plane_body[p], normals[p, 0], normals[p, 1]
         level = nx * points[p, 0] + ny * points[p, 1] + slack
@@ -393,7 +396,7 @@ def find_on_planes(
             b = body[i]
             if start[i] == start[i + 1] or kind[b] != free:
                 continue
-            size = outline.size[i]
+            size = sizes[i]
             way = _way(one, two, a, b, 0.0, radius[i], h) if anticipate else 0.0
             if anticipate:  # a plane that turns moves the farther, the farther away
                 far = np.sqrt((places[i, 0] - points[p, 0]) ** 2 + (places[i, 1] - points[p, 1]) ** 2) + radius[i]
@@ -401,18 +404,19 @@ def find_on_planes(
             if nx * places[i, 0] + ny * places[i, 1] - level - radius[i] > max(way, NEAR * size) and not keep:
                 continue
             law = law_index[plane_material[p], material[i]]
-            while k < old.first.size and (old.first[k] < p or (old.first[k] == p and old.second[k] < i)):
+            while k < was.size and (known[k, FIRST] < p or (known[k, FIRST] == p and known[k, SECOND] < i)):
                 k += 1
             for c in range(start[i], start[i + 1]):
                 gap = nx * world[c, 0] + ny * world[c, 1] - level
                 row, held = k, False
-                while row < old.first.size and old.first[row] == p and old.second[row] == i and not held:
-                    held = old.feature[row] == c - start[i]
+                while row < was.size and known[row, FIRST] == p and known[row, SECOND] == i and not held:
+                    held = known[row, FEATURE] == c - start[i]
                     row += 1
                 row -= 1 if held else 0
                 px, py = world[c, 0] - 0.5 * gap * nx, world[c, 1] - 0.5 * gap * ny
-                if takes_part(gap, held, old.status[row] if held else OPEN, keep, sticky_law[law], anticipate, one, two,
+                if takes_part(gap, held, was[row] if held else OPEN, keep, sticky_law[law], anticipate, one, two,
                               a, b, nx, ny, px, py, position, h, size):  # fmt: skip
-                    enter(out, found, p, i, c - start[i], LEFT, 0, law, size, gap, nx, ny, px, py, old, row, held)
+                    enter(index, place, memory, status, found, p, i, c - start[i], LEFT, 0, law, size, gap, nx, ny, px,
+                          py, kept, was, row, held)  # fmt: skip
                     found += 1
     return found

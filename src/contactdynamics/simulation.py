@@ -666,7 +666,7 @@ class Simulation:
             gauss_seidel.book_general(self._before, self.rows, b.kind, self.pairs.law, self._general, g, works)
         if self._touching.count:
             t = self._touching
-            flat.book(self._before, self.rows, b.kind, t.touches.law, t.contacts, t.count, works)
+            flat.book(self._before, self.rows, b.kind, t.touches, t.contacts, t.count, works)
         first, last, work = rigid.energies(
             self._before, self._free, self.rows, b.kind, b.mass, b.inertia, b.orientation
         )

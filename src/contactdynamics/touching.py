@@ -8,7 +8,7 @@ import numpy as np
 from . import flat, narrow
 from .state import FREE, Contacts
 
-MEMORY = ("first", "second", "feature", "end", "axis", "impulse", "moment", "status")
+MEMORY = ("index", "memory", "status")
 
 
 class Touching:
@@ -50,7 +50,7 @@ class Touching:
                     self.outline, places, balls.radius, balls.body, balls.material, kind, *planes, model.planes.body,
                     model.planes.material, *tail, pairs, FREE, out,
                 )  # fmt: skip
-            if total <= len(out.first):
+            if total <= len(out.status):
                 break
             self._spare = narrow.touch_arrays(int(1.3 * total) + 64)
         self._spare, self._filled = self._filled, out
@@ -59,7 +59,7 @@ class Touching:
 
     def fill(self, model, position, before, free, rows, inverse, h, anticipate, repair) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        self.count, self._remembered = len(self.touches.first), bool(self.touches.status.any())
+        self.count, self._remembered = len(self.touches.status), bool(self.touches.status.any())
         if len(self.contacts.a) < self.count:
             self.contacts = flat.flat_contacts(int(1.3 * self.count) + 64)
         scale, self.special = flat.activate(
@@ -92,23 +92,24 @@ class Touching:
         normal = c.row[:f, :2].copy()
         frames = np.stack([normal, np.stack([-normal[:, 1], normal[:, 0]], axis=1)], axis=1)
         return Contacts(
-            np.stack([identity[c.a[:f]], identity[c.b[:f]]], axis=1), t.point[:f].copy(), normal, t.gap[:f].copy(),
+            np.stack([identity[c.a[:f]], identity[c.b[:f]]], axis=1), t.place[:f, narrow.X :].copy(), normal,
+            t.place[:f, narrow.GAP].copy(),
             c.row[:f, flat.PN : flat.PT + 1].copy(), frames, c.status[:f].copy(), c.law[:f, flat.MOMENT :].copy(),
         )  # fmt: skip
 
     def deepest(self) -> tuple[float, float, int]:
         """The largest overlap (m), the largest one over the size of the smaller body, and its contact."""
-        t = self.touches
-        if not len(t.gap):
+        if not len(self.touches.status):
             return 0.0, 0.0, -1
-        k = int(np.argmin(t.gap / t.size))
-        return max(0.0, -float(t.gap.min())), max(0.0, -float(t.gap[k] / t.size[k])), k
+        gap, size = self.touches.place[:, narrow.GAP], self.touches.place[:, narrow.SIZE]
+        k = int((gap / size).argmin())
+        return max(0.0, -float(gap.min())), max(0.0, -float(gap[k] / size[k])), k
 
     def rows_of(self, k: int, model) -> tuple[int, int]:
         """The bodies of contact ``k``."""
         t = self.touches
-        a = model.balls.body[t.first[k]] if k < t.planes else model.planes.body[t.first[k]]
-        return a, model.balls.body[t.second[k]]
+        first, second = t.index[k, : narrow.SECOND + 1]
+        return (model.balls if k < t.planes else model.planes).body[first], model.balls.body[second]
 
     # ---- memory ----------------------------------------------------------------------------------------------------
 
@@ -134,13 +135,16 @@ class Touching:
     def remove(self, ball: np.ndarray, plane: np.ndarray) -> None:
         """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""
         t = self.touches
-        keep = np.concatenate([ball[t.first[: t.planes]], plane[t.first[t.planes :]]]) & ball[t.second]
+        first, second = t.index[:, narrow.FIRST], t.index[:, narrow.SECOND]
+        keep = np.concatenate([ball[first[: t.planes]], plane[first[t.planes :]]]) & ball[second]
         split = int(keep[: t.planes].sum())
-        kept = [array[keep] for array in t[:-1]]
+        index = t.index[keep]
         new_ball, new_plane = np.cumsum(ball) - 1, np.cumsum(plane) - 1
-        kept[0] = np.concatenate([new_ball[kept[0][:split]], new_plane[kept[0][split:]]]).astype(np.int32)
-        kept[1] = new_ball[kept[1]].astype(np.int32)
-        self.touches, self.count = narrow.Touches(*kept, split), 0
+        index[:split, narrow.FIRST] = new_ball[index[:split, narrow.FIRST]]
+        index[split:, narrow.FIRST] = new_plane[index[split:, narrow.FIRST]]
+        index[:, narrow.SECOND] = new_ball[index[:, narrow.SECOND]]
+        self.touches = narrow.Touches(index, t.place[keep], t.memory[keep], t.status[keep], split)
+        self.count = 0
 
     def memory(self) -> dict:
         """The arrays of a checkpoint."""
@@ -152,7 +156,7 @@ class Touching:
     def restore(self, checkpoint: dict) -> None:
         """Take over the memory of a checkpoint; files without polygons have none."""
         self.forget()
-        if "touch_first" in checkpoint:
+        if "touch_index" in checkpoint:
             held = {name: checkpoint[f"touch_{name}"] for name in MEMORY}
-            blank = narrow.touch_arrays(len(held["first"]))
+            blank = narrow.touch_arrays(len(held["status"]))
             self.touches = blank._replace(**held, planes=int(checkpoint["touch_planes"][0]))
