@@ -22,9 +22,9 @@ PACKAGE = ROOT / "src" / "contactdynamics"
 LAYERS = [
     {"errors", "_version", "_jit", "state", "progress"},
     {"laws", "frames", "quaternions", "shapes", "loads", "team", "elastic"},
-    {"materials", "solvers", "system", "detection", "rigid"},
+    {"materials", "solvers", "system", "detection", "rigid", "polygons"},
     {"generalised"},
-    {"contacts", "scene", "schemes", "sets", "instants"},
+    {"contacts", "scene", "schemes", "sets", "instants", "narrow"},
     {
         "gauss_seidel",
         "storage",
@@ -37,7 +37,8 @@ LAYERS = [
         "events",
         "penalty",
     },
-    {"recorders", "archive", "iterations", "recovery"},
+    {"recorders", "archive", "iterations", "recovery", "flat"},
+    {"touching"},
     {"simulation"},
     {"plotting"},
     {"experiments"},

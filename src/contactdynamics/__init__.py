@@ -19,6 +19,8 @@ _NAMES = {
     "Law": "laws",
     "Motion": "motion",
     "Plane": "shapes",
+    "Polygon": "polygons",
+    "Rectangle": "polygons",
     "Scene": "scene",
     "Simulation": "simulation",
     "Sphere": "shapes",

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import storage
 from .errors import InputError
-from .state import FIXED, FREE, Balls, Planes
+from .state import FIXED, FREE
 
 LOG_ROWS = 2000  # about as many rows of the log are left
 LARGEST = ("residual", "penetration", "relative_penetration")
@@ -94,11 +94,11 @@ def _write_bodies(file, recording, kept) -> None:
     rows = np.isin(recording._static["identity"], kept)
     for name in storage.STATIC:
         _put(group, name, recording._static[name][rows])
-    for name, table in (("balls", recording._balls), ("planes", recording._planes)):
-        kind = Balls if name == "balls" else Planes
+    for name in ("balls", "planes", "corners"):
+        table = getattr(recording, f"_{name}")
         present = np.isin(table.body, kept)
         group = file.create_group(name)
-        for key, array in zip(kind._fields, table, strict=True):
+        for key, array in zip(table._fields, table, strict=True):
             _put(group, key, array[present])
 
 

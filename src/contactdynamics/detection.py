@@ -405,7 +405,7 @@ def enter(out, at, first, second, law, simple, gap, nx, ny, nz, old, k, held):
 @kernel
 def find_ball_contacts(
     places, radius, body, material, start, count, other, law_index, simple_law, sticky_law, simple_body, position, one,
-    two, h, slack, anticipate, keep, old, out,
+    two, h, slack, anticipate, keep, old, outlined, out,
 ):  # fmt: skip
     """Active pairs of balls, in order, into ``out``; returns their number (more than its room: do it again)."""
     found, k = 0, 0
@@ -418,6 +418,8 @@ def find_ball_contacts(
             square = x * x + y * y + z * z
             touch = radius[i] + radius[j] + slack
             if square > touch * touch * (1.0 + ROUNDING) and not wide:
+                continue
+            if outlined[i] or outlined[j]:  # holds a polygon: see `narrow`
                 continue
             distance = np.sqrt(square)
             gap, f = distance - touch, 1.0 / distance
@@ -441,7 +443,7 @@ def find_ball_contacts(
 @kernel
 def find_plane_contacts(
     places, radius, body, material, kind, normals, points, plane_body, plane_material, law_index, simple_law,
-    sticky_law, simple_body, position, one, two, h, slack, anticipate, keep, old, at, out,
+    sticky_law, simple_body, position, one, two, h, slack, anticipate, keep, old, outlined, at, out,
 ):  # fmt: skip
     """Active pairs of a plane and a ball, in order, into ``out`` from row ``at`` on; returns the row after them."""
     found, k = at, old.balls
@@ -453,7 +455,7 @@ def find_plane_contacts(
         for i in range(radius.size):
             gap = nx * places[i, 0] + ny * places[i, 1] + nz * places[i, 2] - level - radius[i]
             b = body[i]
-            if (gap > ROUNDING * radius[i] and not wide) or kind[b] != FREE:
+            if (gap > ROUNDING * radius[i] and not wide) or kind[b] != FREE or outlined[i]:
                 continue
             while k < old.first.size and (old.first[k] < p or (old.first[k] == p and old.second[k] < i)):
                 k += 1

@@ -90,7 +90,7 @@ SHADES = ((1.0, 0.62), (0.82, 0.76), (0.6, 0.87), (0.36, 0.95))  # radius and br
 
 
 def plot_scene(frame, ax=None, *, forces=True, colours=None, azimuth=-60.0, elevation=20.0):
-    """Draw a `Frame`: bodies as shaded balls, planes, and contact forces as segments as thick as they are strong.
+    """Draw a `Frame`: shaded balls, polygons, planes, and contact forces as segments as thick as they are strong.
 
     ``colours``: one number or colour per body. In 3D the view is an orthographic one from ``azimuth`` and
     ``elevation`` (degrees), nearer balls drawn over farther ones. Returns the axes.
@@ -100,8 +100,11 @@ def plot_scene(frame, ax=None, *, forces=True, colours=None, azimuth=-60.0, elev
     project = _view(frame.dimension, azimuth, elevation)
     places, depth = project(frame.ball_centres)
     order = np.argsort(-depth, kind="stable")
-    tints = _tints(frame, colours)[frame.ball_bodies]
-    _draw_planes(ax, frame, project, places)
+    body_tints = _tints(frame, colours)
+    tints = body_tints[frame.ball_bodies]
+    _draw_planes(ax, frame, project, np.concatenate([places, frame.polygon_corners]))
+    if len(frame.polygon_bodies):
+        _draw_polygons(ax, frame, body_tints)
     _draw_balls(ax, places[order], frame.ball_radii[order], tints[order])
     if frame.dimension == 2:
         _draw_marks(ax, frame)
@@ -163,6 +166,22 @@ def _draw_balls(ax, places, radii, tints):
         ax.update_datalim([low, high])
 
 
+def _draw_polygons(ax, frame, tints):
+    """Convex parts of polygons; the seams inside a body are not drawn."""
+    from matplotlib.collections import LineCollection, PolyCollection
+
+    starts = frame.polygon_starts
+    parts = [frame.polygon_corners[starts[k] : starts[k + 1]] for k in range(len(starts) - 1)]
+    ax.add_collection(PolyCollection(parts, facecolors=tints[frame.polygon_bodies], edgecolors="none"))
+    edges = np.concatenate([np.stack([part, np.roll(part, -1, axis=0)], axis=1) for part in parts])
+    body = np.repeat(frame.polygon_bodies, np.diff(starts))
+    whole = np.bincount(frame.polygon_bodies, minlength=len(frame.kinds))[body] == 1
+    seams = {(b, *q.tobytes(), *p.tobytes()) for b, (p, q) in zip(body[~whole], edges[~whole], strict=True)}
+    outer = [w or (b, *p.tobytes(), *q.tobytes()) not in seams for w, b, (p, q) in zip(whole, body, edges, strict=True)]
+    ax.add_collection(LineCollection(edges[outer], colors="0.25", linewidths=0.5))
+    ax.update_datalim(frame.polygon_corners)
+
+
 def _draw_marks(ax, frame):
     """A radius on each disk shows how it has turned."""
     from matplotlib.collections import LineCollection
@@ -174,7 +193,8 @@ def _draw_marks(ax, frame):
 
 def _draw_planes(ax, frame, project, places):
     span = np.ptp(places, axis=0).max() if len(places) else 1.0
-    middle = frame.ball_centres.mean(axis=0) if len(frame.ball_centres) else np.zeros(frame.dimension)
+    points = frame.ball_centres if frame.dimension == 3 else places
+    middle = points.mean(axis=0) if len(points) else np.zeros(frame.dimension)
     for normal, point in zip(frame.plane_normals, frame.plane_points, strict=True):
         foot = middle - ((middle - point) @ normal) * normal
         if frame.dimension == 2:
@@ -199,7 +219,8 @@ def _draw_forces(ax, frame, project):
     if not shown.any():
         return
     rows = np.searchsorted(frame.identities, contacts.bodies)
-    plane = ~np.isin(rows, frame.ball_bodies)
+    loose = np.union1d(frame.ball_bodies, frame.polygon_bodies[frame.kinds[frame.polygon_bodies] == 0])
+    plane = ~np.isin(rows, loose)
     ends = frame.positions[rows]
     ends[plane] = np.broadcast_to(contacts.point[:, None, :], ends.shape)[plane]
     pages = np.stack([project(ends[:, side])[0] for side in range(2)], axis=1)[shown]

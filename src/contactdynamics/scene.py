@@ -10,8 +10,9 @@ from .errors import InputError, as_numbers, is_number
 from .laws import Law
 from .loads import Drive, as_function
 from .materials import Materials
+from .polygons import Polygon
 from .shapes import Cluster, Disk, HalfPlane, Plane, Sphere
-from .state import DRIVEN, FIXED, FREE, Balls, Bodies, Model, Planes, Springs
+from .state import DRIVEN, FIXED, FREE, NO_CORNERS, Balls, Bodies, Corners, Model, Planes, Springs
 
 
 class Block(NamedTuple):
@@ -20,6 +21,7 @@ class Block(NamedTuple):
     bodies: Bodies
     balls: Balls
     planes: Planes
+    corners: Corners = NO_CORNERS
 
 
 def _no_balls() -> Balls:
@@ -125,15 +127,22 @@ class Scene:
             self.drives[self.count] = self._drive(motion)
         return self._enter(block, index)
 
-    def add_many(self, shapes, *, material: str, position, velocity=None, spin=None, fixed: bool = False) -> np.ndarray:
-        """Add many spheres (disks in 2D) at once and return their numbers (k,).
+    def add_many(
+        self, shapes, *, material: str, position, velocity=None, spin=None, rotation=None, fixed: bool = False
+    ) -> np.ndarray:
+        """Add many spheres (disks or polygons in 2D) at once and return their numbers (k,).
 
-        ``shapes`` is an array of radii (k,), one radius or shape for all, or a sequence of spheres or disks;
-        ``position`` (k, d), ``velocity`` and ``spin`` one for all or one each.
+        ``shapes`` is an array of radii (k,), one radius or shape for all, or a sequence of spheres or disks, or of
+        polygons; ``position`` (k, d), ``velocity``, ``spin`` and (for polygons) the angle ``rotation`` one for all or
+        one each.
         """
         place = np.atleast_2d(as_numbers("position", position))
         k = len(place)
         place = self._vectors("position", place, k)
+        if isinstance(shapes, Polygon) or (np.ndim(shapes) == 1 and any(isinstance(s, Polygon) for s in shapes)):
+            return self._add_polygons(shapes, material, place, velocity, spin, rotation, fixed)
+        if rotation is not None:
+            raise InputError("add_many got rotation=... for balls, which look the same; leave it out.")
         round_shape = Disk if self.dimension == 2 else Sphere
         if isinstance(shapes, round_shape):
             radii = np.full(k, shapes.radius)
@@ -166,6 +175,35 @@ class Scene:
         self._enter(Block(bodies, Balls(radii, np.zeros((k, 3)), rows, np.full(k, index)), _no_planes()), index)
         return rows
 
+    def _add_polygons(self, shapes, material, place, velocity, spin, rotation, fixed) -> np.ndarray:
+        """Polygons of `add_many`, as one block."""
+        k = len(place)
+        shapes = [shapes] * k if isinstance(shapes, Polygon) else list(shapes)
+        for shape in shapes:
+            if not isinstance(shape, Polygon):
+                raise InputError(f"add_many got {shape!r} among polygons; add other shapes by a call of their own.")
+            self._checked_shape(shape)
+        if len(shapes) != k:
+            raise InputError(f"add_many got {len(shapes)} shapes and {k} positions; give as many of both.")
+        index = self.materials.index(material)
+        speed, turning = self._vectors("velocity", velocity, k), self._spins(spin, k)
+        self._check_fixed(fixed, speed, turning)
+        angle = as_numbers("rotation", 0.0 if rotation is None else rotation)
+        if angle.shape not in ((), (1,), (k,)) or not np.isfinite(angle).all():
+            raise InputError(f"rotation has the shape {angle.shape} or contains nan; give one angle (rad) per body.")
+        angle, kind, first = np.broadcast_to(angle, (k,)), FIXED if fixed else FREE, self.count
+        blocks = []
+        for n, shape in enumerate(shapes):
+            row = slice(n, n + 1)
+            blocks.append(
+                self._solid(shape, index, place[row], self._orientation(angle[n]), speed[row], turning[row], kind, None,
+                            None)
+            )  # fmt: skip
+            self.count += 1
+        self.count = first
+        self._enter(Block(*(join(column, type(column[0])) for column in zip(*blocks, strict=True))), index)
+        return first + np.arange(k)
+
     def _solid(self, shape, material, place, orientation, velocity, spin, kind, mass, inertia):
         """The block of one solid body."""
         properties = shape.mass_properties()
@@ -197,7 +235,15 @@ class Scene:
         )  # fmt: skip
         k = len(radii)
         balls = Balls(radii, centres @ axes, np.full(k, self.count), np.full(k, material))
-        return Block(bodies, balls, _no_planes())
+        return Block(bodies, balls, _no_planes(), self._corners(shape))
+
+    def _corners(self, shape) -> Corners:
+        if not isinstance(shape, Polygon):
+            return NO_CORNERS
+        flat = np.concatenate(shape.parts)
+        place = np.concatenate([flat, np.zeros((len(flat), 1))], axis=1)
+        part = np.repeat(np.arange(len(shape.parts)), [len(part) for part in shape.parts])
+        return Corners(place, np.full(len(flat), self.count), part)
 
     def _bodies(self, place, orientation, velocity, spin, kind, mass, inertia, size, simple, principal=None) -> Bodies:
         k = len(place)
@@ -258,12 +304,15 @@ class Scene:
             raise InputError(f"There is no body {body}; scene.add returned the numbers 0 to {self.count - 1}.")
 
     def _checked_shape(self, shape) -> None:
-        if not isinstance(shape, Sphere | Disk | Plane | HalfPlane | Cluster):
-            raise InputError(f"scene.add got the shape {shape!r}; give a Sphere, Disk, Plane, HalfPlane or Cluster.")
+        if not isinstance(shape, Sphere | Disk | Plane | HalfPlane | Cluster | Polygon):
+            raise InputError(
+                f"scene.add got the shape {shape!r}; give a Sphere, Disk, Plane, HalfPlane, Cluster, Polygon or "
+                "Rectangle."
+            )
         if shape.dimension != self.dimension:
             raise InputError(
                 f"{shape!r} is a shape of {shape.dimension} dimensions and the scene has {self.dimension}; "
-                "use Disk and HalfPlane with gravity of length 2, Sphere and Plane with length 3."
+                "use Disk, Polygon and HalfPlane with gravity of length 2, Sphere and Plane with length 3."
             )
 
     @staticmethod
@@ -330,7 +379,7 @@ class Scene:
         planes = join([block.planes for block in self.blocks], Planes)
         return Model(
             self.dimension, self._padded_gravity(), bodies, balls, planes, self.springs(), *self.law_table(),
-            self.drives, self.forces,
+            self.drives, self.forces, join([block.corners for block in self.blocks], Corners),
         )  # fmt: skip
 
     def law_table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

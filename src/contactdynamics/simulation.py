@@ -18,13 +18,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import assembly, detection, gauss_seidel, iterations, quaternions, recovery, rigid
+from . import assembly, detection, flat, gauss_seidel, iterations, quaternions, recovery, rigid
 from . import contacts as prepare
 from .errors import ConvergenceError, ConvergenceWarning, EnergyWarning, InputError, energy_message, is_number
 from .materials import COHESION, FRICTION_1, FRICTION_2, ROLLING, SPINNING, TAU, TENSION
 from .scene import Scene, join
-from .state import FREE, Balls, Bodies, ContactProblem, Contacts, Energy, Frame, Planes, SolveReport, Springs
+from .state import FREE, Balls, Bodies, ContactProblem, Contacts, Corners, Energy, Frame, Planes, SolveReport, Springs
 from .team import Team
+from .touching import Touching
 
 SOLVERS = {"accelerated": iterations.accelerated, "nlgs": iterations.nlgs}
 SMALL = 500  # contacts up to which one thread is faster
@@ -155,7 +156,7 @@ class Simulation:
         self._taken = len(self.scene.blocks)
         self.pairs, self._spare, self._filled = (detection.no_pairs() for _ in range(3))
         self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
-        self._count = (0, 0)
+        self._count, self._touching = (0, 0), Touching()
         self._kappa = 2.5 if self.model.dimension == 3 else 2.0
         self.rows = self._packed(self.bodies)
         self._derive()
@@ -183,10 +184,14 @@ class Simulation:
         isotropic = laws[:, FRICTION_1] == laws[:, FRICTION_2]
         self._simple_law = isotropic & (laws[:, [TAU, ROLLING, SPINNING, COHESION, TENSION]] == 0).all(axis=1)
         self._sticky_law = (laws[:, [COHESION, TENSION]] > 0).any(axis=1)
-        self._all_simple = bool(simple.all() and self._simple_law.all())
+        self._touching.derive(model, plain=self.solver == "nlgs")
+        self._outlined = np.diff(self._touching.outline.start) > 0
+        self._round = not self._outlined.all()  # there are balls other than those that hold polygons
+        touched = simple[model.balls.body[~self._outlined]].all() and simple[model.planes.body].all()
+        self._all_simple = not self._round or bool(touched and self._simple_law.all())
         self._before, self._free = np.empty((n, 8)), np.empty((n, 8))
         self._force, self._torque = np.zeros((n, 3)), np.zeros((n, 3))
-        self._inverse = np.zeros((0 if self._all_simple else n, 3, 3))
+        self._inverse = np.zeros((0 if self._all_simple and not self._touching.present else n, 3, 3))
         self._places = np.empty((len(model.balls.radius), 3))
         self._neighbours = None  # to be built at the next step
         self._moved = np.empty(len(model.balls.radius), dtype=np.int32)
@@ -231,6 +236,7 @@ class Simulation:
         shift = before - int(new.identity[0])  # rows follow on, whatever was removed
         balls = [block.balls._replace(body=block.balls.body + shift) for block in blocks]
         planes = [block.planes._replace(body=block.planes.body + shift) for block in blocks]
+        corners = [block.corners._replace(body=block.corners.body + shift) for block in blocks]
         self.bodies = join([self.bodies, new], Bodies)
         self.rows = np.concatenate([self.rows, self._packed(new)])
         laws = self.scene.law_table() if self.scene.changed_materials else model[6:9]
@@ -239,7 +245,7 @@ class Simulation:
         self.model = model._replace(
             balls=join([model.balls, *balls], Balls), planes=join([model.planes, *planes], Planes),
             springs=self.scene.springs(), drives=self.scene.drives, forces=self.scene.forces,
-            laws=laws[0], law_index=laws[1], law_axes=laws[2],
+            laws=laws[0], law_index=laws[1], law_axes=laws[2], corners=join([model.corners, *corners], Corners),
         )  # fmt: skip
         lists = self._neighbours
         self._derive()
@@ -265,6 +271,7 @@ class Simulation:
         ball, plane = stay[model.balls.body], stay[model.planes.body]
         balls = Balls(*(array[ball] for array in model.balls))
         planes = Planes(*(array[plane] for array in model.planes))
+        corners = Corners(*(array[stay[model.corners.body]] for array in model.corners))
         first = np.concatenate([ball[pairs.first[: pairs.balls]], plane[pairs.first[pairs.balls :]]])
         keep = first & ball[pairs.second]
         new_ball, new_plane = np.cumsum(ball) - 1, np.cumsum(plane) - 1
@@ -273,9 +280,11 @@ class Simulation:
         kept[0] = np.concatenate([new_ball[kept[0][:split]], new_plane[kept[0][split:]]]).astype(np.int32)
         kept[1] = new_ball[kept[1]].astype(np.int32)
         self.pairs = detection.Pairs(*kept, split)
+        self._touching.remove(ball, plane)
         self.model = model._replace(
-            balls=balls._replace(body=new_row[balls.body]), planes=planes._replace(body=new_row[planes.body])
-        )
+            balls=balls._replace(body=new_row[balls.body]), planes=planes._replace(body=new_row[planes.body]),
+            corners=corners._replace(body=new_row[corners.body]),
+        )  # fmt: skip
         self.bodies = Bodies(*(array[stay] for array in self.bodies))
         self.rows = self.rows[stay]
         self._count = (0, 0)
@@ -357,11 +366,19 @@ class Simulation:
         point = self._places[ball] - reach[:, None] * normals if len(pair) else np.zeros((0, 3))
         a, b = np.concatenate([s.a[:m], q.a[:g]]), np.concatenate([s.b[:m], q.b[:g]])
         identity = self.bodies.identity
-        return Contacts(
+        found = Contacts(
             np.stack([identity[a], identity[b]], axis=1), point[:, :d].copy(), normals[:, :d].copy(), gap,
             impulse[:, :d].copy(), frames[:, :d, :d].copy(), np.concatenate([s.status[:m], q.status[:g]]),
             moment if d == 3 else moment[:, 2:].copy(),
         )  # fmt: skip
+        if not self._touching.count:
+            return found
+        more = self._touching.described(identity)
+        return Contacts(*(np.concatenate(pair) for pair in zip(found, more, strict=True)))
+
+    def _contact_count(self) -> int:
+        """Active contacts of all classes."""
+        return sum(self._count) + self._touching.count
 
     def _kinetic(self) -> float:
         b = self.bodies
@@ -423,7 +440,7 @@ class Simulation:
         self.last_seconds["record"] = clock() - ended
         for stage, value in self.last_seconds.items():
             self.seconds[stage] += value
-        return SceneStep(self.time, sum(self._count), self.report, dict(self.last_seconds))
+        return SceneStep(self.time, self._contact_count(), self.report, dict(self.last_seconds))
 
     def _free_motion(self):
         """Drive, drift to the midpoint, and give the bodies the free velocity u_r that they have without contacts."""
@@ -521,6 +538,8 @@ class Simulation:
         self._normals = np.empty((len(planes.body), 3))
         detection.place_balls(np.zeros_like(self._points), bodies.orientation[planes.body], planes.normal,
                               np.arange(len(planes.body)), self._normals)  # fmt: skip
+        if self._touching.present:
+            self._touching.place(bodies)
         self._follow_neighbours()
         self._find(self._before, self.rows, slack=slack, keep=False)
 
@@ -545,10 +564,12 @@ class Simulation:
 
     def _find(self, one, two, *, slack: float, keep: bool) -> int:
         """Find the active pairs, with the memory of the present ones, which they replace; returns how many they are."""
+        if not self._round:
+            return self._find_touches(one, two, slack, keep)
         model, bodies, balls, planes = self.model, self.bodies, self.model.balls, self.model.planes
         lists, old = self._neighbours, self.pairs
         laws = (model.law_index, self._simple_law, self._sticky_law, self._simple_body, bodies.position, one, two,
-                self.time_step, slack, self.penetration == "anticipate", keep, old)  # fmt: skip
+                self.time_step, slack, self.penetration == "anticipate", keep, old, self._outlined)  # fmt: skip
         while True:
             out = self._spare
             count = detection.find_ball_contacts(self._places, balls.radius, balls.body, balls.material, lists.start,
@@ -564,7 +585,15 @@ class Simulation:
             self._spare = detection.pair_arrays(int(1.3 * total) + 64)
         self._spare, self._filled = self._filled, out
         self.pairs = detection.Pairs(*(array[:total] for array in out[:-1]), count)
-        return total
+        return total + (self._find_touches(one, two, slack, keep) if self._touching.present else 0)
+
+    def _find_touches(self, one, two, slack: float, keep: bool) -> int:
+        """The same for the contacts with polygons."""
+        return self._touching.find(
+            self.model, self.bodies.kind, self._places, self._neighbours, (self._normals, self._points),
+            self._sticky_law, self.bodies.position, one, two, self.time_step, slack, self.penetration == "anticipate",
+            keep,
+        )  # fmt: skip
 
     def _more_contacts(self, begun) -> bool:
         """With anticipation: whether the velocities just found close gaps of pairs left out; takes those in.
@@ -572,11 +601,11 @@ class Simulation:
         They are then solved again with the status ``begun`` that the pairs had at the start of the step.
         """
         self._follow_neighbours()
-        ended = self.pairs.status.copy()
-        self.pairs.status[:] = begun
-        if self._find(self.rows, self.rows, slack=0.0, keep=True) > len(ended):
+        ended = self.pairs.status.copy(), self._touching.touches.status.copy()
+        self.pairs.status[:], self._touching.touches.status[:] = begun
+        if self._find(self.rows, self.rows, slack=0.0, keep=True) > len(ended[0]) + len(ended[1]):
             return True
-        self.pairs.status[:] = ended
+        self.pairs.status[:], self._touching.touches.status[:] = ended
         return False
 
     def _solve(self):
@@ -587,16 +616,27 @@ class Simulation:
             scale = self._fill()
             m, g = self._count
             framed += time.perf_counter() - begin
-            done, residual, worst, complementarity = (self._team if m > SMALL else self._alone)(
-                SOLVERS[self.solver], self.rows, self._inverse, self._simple, m, self._general, g, self._kappa,
-                self.model.dimension, scale, self.tolerance, self.max_iterations, self._work, self._hint,
-            )  # fmt: skip
-            sweeps += done if m + g else 0
+            problem = (self.rows, self._inverse, self._simple, m, self._general, g, self._kappa, self.model.dimension,
+                       scale, self.tolerance, self.max_iterations, self._work, self._hint)  # fmt: skip
+            if self._touching.count:
+                done, residual, worst, complementarity = self._touching.solve(*problem)
+            else:
+                team = self._team if m > SMALL else self._alone
+                done, residual, worst, complementarity = team(SOLVERS[self.solver], *problem)
+            sweeps += done if self._contact_count() else 0
             self._hint = done
-            begun = self.pairs.status.copy()
-            cone, size = gauss_seidel.store_simple(self.rows, self._simple, m, self._kappa, self.tolerance, self.pairs)
+            begun = self.pairs.status.copy(), self._touching.touches.status.copy()
+            cone, size = 0.0, 0.0
+            if m:
+                cone, size = gauss_seidel.store_simple(
+                    self.rows, self._simple, m, self._kappa, self.tolerance, self.pairs
+                )
             if g:
                 other, more = gauss_seidel.store_general(self.rows, self._general, g, self.tolerance, self.pairs)
+                cone, size = max(cone, other), size + more
+            if self._touching.count:
+                t = self._touching
+                other, more = flat.store(self.rows, t.contacts, t.count, self.tolerance, t.touches)
                 cone, size = max(cone, other), size + more
             self._cone = cone / math.sqrt(size) if size > 0 else 0.0
             if self.penetration != "anticipate" or not self._more_contacts(begun):
@@ -606,23 +646,25 @@ class Simulation:
     def _fill(self) -> float:
         """Contacts of the step from the active pairs, with the first guess added to the velocities."""
         pairs, model, b = self.pairs, self.model, self.bodies
-        h, anticipate = self.time_step, self.penetration == "anticipate"
+        h, anticipate, m, scale = self.time_step, self.penetration == "anticipate", 0, 0.0
         if len(self._work.mark) != len(self.rows):
             self._work = iterations.work_arrays(len(self._work.order), len(self.rows))
         bodies = model.balls.body, model.planes.body
-        m = iterations.arrange(b.position, self.rows, pairs, *bodies, self._work)
-        if m > len(self._work.order):
-            self._work = iterations.work_arrays(int(1.2 * m) + 64, len(self.rows))
-            iterations.arrange(b.position, self.rows, pairs, *bodies, self._work)
-        if m > len(self._simple.pair):
-            self._simple = prepare.simple_contacts(int(1.2 * m) + 64)
-        scale = prepare.activate_simple(
-            pairs, self._work.order[:m], *bodies, model.balls.radius, self._before, self._free, self.rows, model.laws,
-            h, anticipate, self._repairing, self._kappa, model.dimension, self._simple,
-        )  # fmt: skip
+        if len(pairs.first):
+            m = iterations.arrange(b.position, self.rows, pairs, *bodies, self._work)
+            if m > len(self._work.order):
+                self._work = iterations.work_arrays(int(1.2 * m) + 64, len(self.rows))
+                iterations.arrange(b.position, self.rows, pairs, *bodies, self._work)
+            if m > len(self._simple.pair):
+                self._simple = prepare.simple_contacts(int(1.2 * m) + 64)
+            scale = prepare.activate_simple(
+                pairs, self._work.order[:m], *bodies, model.balls.radius, self._before, self._free, self.rows,
+                model.laws, h, anticipate, self._repairing, self._kappa, model.dimension, self._simple,
+            )  # fmt: skip
         g = 0
-        if not self._all_simple:
+        if len(self._inverse):
             rigid.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, self._inverse)
+        if not self._all_simple:
             while True:
                 g, more = prepare.activate_general(
                     pairs, *bodies, model.balls.material, model.planes.material,
@@ -637,15 +679,23 @@ class Simulation:
         self._count = (m, g)
         if g:
             gauss_seidel.warm_start_general(self.rows, self._inverse, self._general, g)
+        if self._touching.present:
+            scale += self._touching.fill(
+                model, b.position, self._before, self._free, self.rows, self._inverse, h, anticipate, self._repairing
+            )
         return scale
 
     def _book(self, residual: float):
         """Enter the step into the energy ledger."""
         b, (m, g) = self.bodies, self._count
         works = np.zeros_like(self._works)
-        gauss_seidel.book_simple(self._before, self.rows, b.kind, self.pairs.law, self._simple, m, works)
+        if m:
+            gauss_seidel.book_simple(self._before, self.rows, b.kind, self.pairs.law, self._simple, m, works)
         if g:
             gauss_seidel.book_general(self._before, self.rows, b.kind, self.pairs.law, self._general, g, works)
+        if self._touching.count:
+            t = self._touching
+            flat.book(self._before, self.rows, b.kind, t.touches, t.contacts, t.count, works)
         first, last, work = rigid.energies(
             self._before, self._free, self.rows, b.kind, b.mass, b.inertia, b.orientation
         )
@@ -687,15 +737,23 @@ class Simulation:
                 self.bodies.position, *head, depth, self.RECOVER_TO, self.recovery * self.time_step,
                 self.model.gravity, self.bodies.mass,
             )  # fmt: skip
+        if self._touching.count:
+            self._sums[4] += self._touching.recover(
+                self.bodies, self.rows, self.time_step, self.RECOVER_ABOVE, self.RECOVER_TO,
+                self.recovery * self.time_step, self.model.gravity,
+            )  # fmt: skip
 
     def _finish_report(self, iterations, residual, worst, complementarity):
         """The `SolveReport` of the step, and what the failure policy asks."""
-        contacts = sum(self._count)
+        contacts = self._contact_count()
         depth, relative = 0.0, 0.0
-        if contacts:
+        if len(self.pairs.gap):
             k = int(np.argmin(self.pairs.gap))
             depth = max(0.0, -float(self.pairs.gap[k]))
             relative = depth / self._pair_size(k)
+        if self._touching.count:
+            other, share, _ = self._touching.deepest()
+            depth, relative = max(depth, other), max(relative, share)
         converged = residual <= self.tolerance
         message = (
             f"Solved: residual {residual:.1e} after {iterations} sweeps over {contacts} contacts."
@@ -741,6 +799,14 @@ class Simulation:
                     f"Bodies {a} and {b} overlap by {max(relative):.0%} of the smaller radius at the start; move them "
                     "apart, or let Simulation(..., repair=True) do it."
                 )
+        if self._touching.present:
+            _, share, k = self._touching.deepest()
+            if share > self.OVERLAP_LIMIT:
+                a, b = (int(self.bodies.identity[row]) for row in self._touching.rows_of(k, self.model))
+                raise InputError(
+                    f"Bodies {a} and {b} overlap by {share:.0%} of the smaller one's inner radius at the start; move "
+                    "them apart, or let Simulation(..., repair=True) do it."
+                )
         self._drive(self.time + self.time_step / 2)
         speed = np.sqrt((self.rows[self.bodies.size > 0, :3] ** 2).sum(axis=1))  # of all bodies but planes
         if speed.size and self.time_step * speed.max() > 2 * self._small:
@@ -772,8 +838,8 @@ class Simulation:
             _, iterations, residual, worst, complementarity = self._solve()
             left = float(np.sqrt((self.rows[b.kind == FREE, :6] ** 2).sum(axis=1).max()))
             share = left / fall if fall > 0 else left
-            report = SolveReport(residual, iterations, residual <= tolerance, sum(self._count), worst, 0.0, self._cone,
-                                 complementarity, "One step from rest.")  # fmt: skip
+            report = SolveReport(residual, iterations, residual <= tolerance, self._contact_count(), worst, 0.0,
+                                 self._cone, complementarity, "One step from rest.")  # fmt: skip
             return Equilibrium(bool(share <= 1e3 * tolerance), share, self._contacts(), report)
 
     def contact_problem(self, *, from_rest: bool = False, slack: float = 0.0) -> ContactProblem:
@@ -783,6 +849,10 @@ class Simulation:
         ``slack`` times the smallest radius count as touching. Contacts come in the order of `contacts` after that step,
         simple ones first. With penetration="anticipate" they are those known before the solution.
         """
+        if self._touching.present:
+            raise InputError(
+                "contact_problem knows no polygons yet; export a scene of disks, spheres, clusters and planes."
+            )
         with self._untouched():
             if from_rest:
                 self.penetration = "moreau"
@@ -818,6 +888,8 @@ class Simulation:
         self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
         self._places = np.empty_like(self._places)
         self._spare = self._filled = detection.no_pairs()  # the kept pairs must stay as they are
+        kept_touching = self._touching.kept()
+        self._touching.start_trial()
         if self._neighbours is not None:
             self._neighbours = detection.Neighbours(*map(copy.copy, self._neighbours))
         try:
@@ -827,6 +899,7 @@ class Simulation:
                 setattr(self, name, value)
             for array, values in arrays:
                 array[:] = values
+            self._touching.put_back(kept_touching)
 
     def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
         """Move overlapping bodies apart and return the largest overlap left, over the smallest radius.
@@ -847,6 +920,7 @@ class Simulation:
                 self._before[:], self._free[:] = self.rows, self.rows
                 self._detect()
                 left = max(0.0, -float(self.pairs.gap.min()) / self._small) if len(self.pairs.gap) else 0.0
+                left = max(left, self._touching.deepest()[1])
                 if left <= bound:
                     break
                 self._solve()
@@ -855,6 +929,7 @@ class Simulation:
             self.rows[:], self.time_step, self.penetration, self.tolerance, self.model = kept
             self._repairing = False
             self.pairs = detection.no_pairs()
+            self._touching.forget()
             self._neighbours = None
             self._count = (0, 0)
             if kept_report is not None:
@@ -870,7 +945,7 @@ class Simulation:
         b = self.bodies._replace(velocity=self.rows[:, :3].copy(), spin=self.rows[:, 3:6] / self.rows[:, 7:])
         b = b._replace(position=b.position.copy(), orientation=b.orientation.copy())
         return make_frame(self.time, self.steps, self.time_step, self.model.dimension, self.scene.gravity, b,
-                          self.model.balls, self.model.planes, self.contacts)  # fmt: skip
+                          self.model.balls, self.model.planes, self.contacts, self.model.corners)  # fmt: skip
 
     def restore(self, path) -> "Simulation":
         """Take over the last state of a result file, to go on from it with the same bits.
@@ -885,7 +960,9 @@ class Simulation:
             scaled = storage.scaled_spins(recording)
             self.steps, self.time = int(recording.file["frames/step"][-1]), float(recording.times[-1])
         self.bodies = block.bodies
-        self.model = self.model._replace(bodies=block.bodies, balls=block.balls, planes=block.planes)
+        self.model = self.model._replace(
+            bodies=block.bodies, balls=block.balls, planes=block.planes, corners=block.corners
+        )
         self.scene.blocks, self._taken = [block], 1
         self.failures, self.scene.count, *rest = (int(n) for n in checkpoint["numbers"])
         self._hint = rest[0] if rest else 0
@@ -894,6 +971,7 @@ class Simulation:
         self.rows = self._packed(self.bodies)
         self.rows[:, 3:6] = scaled
         self.pairs, self._count = pairs, (0, 0)
+        self._touching.restore(checkpoint)
         self._derive()
         for recorder in self.recorders:
             if getattr(recorder, "path", None) is not None and recorder.path.resolve() == Path(path).resolve():

@@ -89,12 +89,26 @@ class Bodies(NamedTuple):
 
 
 class Balls(NamedTuple):
-    """Spheres and disks that bodies are made of, in the order of their bodies."""
+    """Spheres and disks that bodies are made of, or that hold a convex part of a polygon; in the order of bodies."""
 
     radius: np.ndarray  # (S,) m
     centre: np.ndarray  # (S, 3) in the principal axes of the body, from its centre of mass, m
     body: np.ndarray  # (S,) row of the body
     material: np.ndarray  # (S,)
+
+
+class Corners(NamedTuple):
+    """Corners of polygons, counter-clockwise, in the order of their bodies and parts (2D).
+
+    Part p of a body is convex and held by the body's ball number p (see `Balls`).
+    """
+
+    place: np.ndarray  # (C, 3) in the axes of the body, from its centre of mass, m
+    body: np.ndarray  # (C,) row of the body
+    part: np.ndarray  # (C,) number of the part in its body
+
+
+NO_CORNERS = Corners(np.zeros((0, 3)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 class Planes(NamedTuple):
@@ -131,6 +145,7 @@ class Model(NamedTuple):
     law_axes: np.ndarray  # (L, 4) axis of anisotropic friction, and the material in whose body's axes it is stated
     drives: dict  # identity -> (velocity function, spin function)
     forces: dict  # identity -> (force function, torque function)
+    corners: Corners = NO_CORNERS
 
 
 class Contacts(NamedTuple):
@@ -188,3 +203,6 @@ class Frame(NamedTuple):
     plane_normals: np.ndarray  # (K, d) in space
     plane_points: np.ndarray  # (K, d)
     contacts: Contacts
+    polygon_corners: np.ndarray = NO_CORNERS.place[:, :2]  # (C, 2) in space, counter-clockwise, part after part
+    polygon_starts: np.ndarray = np.zeros(1, dtype=np.int64)  # (Q+1,) part k has the corners starts[k] to starts[k+1]
+    polygon_bodies: np.ndarray = NO_CORNERS.body  # (Q,) row of the body

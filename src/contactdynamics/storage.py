@@ -6,6 +6,7 @@
     /bodies/*        what does not change, one row per body that ever was: identity, mass, inertia, kind, ...
     /balls/*         radius, centre, body (identity), material of the spheres and disks
     /planes/*        normal, body (identity), material
+    /corners/*       place, body (identity), part of the corners of polygons; the ball number `part` of a body holds it
     /frames/*        one row per frame: time, step, first row and number of rows in /frame_bodies and /frame_contacts
     /frame_bodies/*  identity, position, orientation, velocity, scaled_spin of all frames, one after the other
     /frame_contacts/*  bodies, point, normal, tangent, gap, impulse, moment, status of all frames
@@ -33,7 +34,7 @@ from .errors import InputError
 from .laws import Law
 from .loads import Profile
 from .scene import Block, Scene
-from .state import DRIVEN, Balls, Bodies, Contacts, Frame, Planes
+from .state import DRIVEN, NO_CORNERS, Balls, Bodies, Contacts, Corners, Frame, Planes
 
 FORMAT, LAYOUT = "contactdynamics", 1
 STATIC = ("identity", "principal", "mass", "inertia", "kind", "simple", "size")
@@ -83,7 +84,7 @@ def checkpoint_arrays(simulation) -> dict:
         "sums": simulation._sums.copy(), "works": simulation._works.copy(),
         "numbers": np.array([simulation.failures, simulation.scene.count, simulation._hint], dtype=np.int64),
         "seconds": np.array(list(simulation.seconds.values())),
-    }  # fmt: skip
+    } | simulation._touching.memory()  # fmt: skip
 
 
 def _functions(table: dict) -> dict:
@@ -157,7 +158,7 @@ def _append_static(file: h5py.File, simulation) -> None:
     for name in STATIC:
         array = getattr(b, name)[new]
         _append(file.require_group("bodies"), name, array, False)
-    for group, table in (("balls", model.balls), ("planes", model.planes)):
+    for group, table in (("balls", model.balls), ("planes", model.planes), ("corners", model.corners)):
         rows = new[table.body]
         for name, array in zip(table._fields, table, strict=True):
             column = b.identity[array[rows]] if name == "body" else array[rows]
@@ -254,6 +255,9 @@ class Recording:
         self._static = {name: _doubled(self.file["bodies"][name][:]) for name in STATIC}
         self._balls = Balls(*(_doubled(self.file["balls"][name][:]) for name in Balls._fields))
         self._planes = Planes(*(_doubled(self.file["planes"][name][:]) for name in Planes._fields))
+        self._corners = NO_CORNERS
+        if "corners" in self.file:
+            self._corners = Corners(*(_doubled(self.file["corners"][name][:]) for name in Corners._fields))
 
     def close(self) -> None:
         """Close the file."""
@@ -289,11 +293,11 @@ class Recording:
                   for name, array in self._static.items()}  # fmt: skip
         bodies = self._bodies(rows, static)
         time, step = float(self.file["frames/time"][k]), int(self.file["frames/step"][k])
-        balls, planes = self._present(rows["identity"])
+        balls, planes, corners = self._present(rows["identity"])
         options, d = self.parameters["options"], self.parameters["dimension"]
         gravity = np.array(self.parameters["gravity"])
         return make_frame(
-            time, step, options["time_step"], d, gravity, bodies, balls, planes, _frame_contacts(contacts, d)
+            time, step, options["time_step"], d, gravity, bodies, balls, planes, _frame_contacts(contacts, d), corners
         )
 
     def _rows(self, k: int) -> tuple[dict, dict]:
@@ -315,14 +319,14 @@ class Recording:
             static["size"],
         )  # fmt: skip
 
-    def _present(self, identity: np.ndarray) -> tuple[Balls, Planes]:
-        """Balls and planes of the bodies present, with rows instead of identities."""
+    def _present(self, identity: np.ndarray) -> tuple[Balls, Planes, Corners]:
+        """Balls, planes and corners of the bodies present, with rows instead of identities."""
         out = []
-        for table in (self._balls, self._planes):
+        for table in (self._balls, self._planes, self._corners):
             keep = np.isin(table.body, identity)
             kept = type(table)(*(array[keep] for array in table))
             out.append(kept._replace(body=np.searchsorted(identity, kept.body)))
-        return out[0], out[1]
+        return tuple(out)
 
 
 def open(path) -> Recording:
@@ -346,8 +350,11 @@ def _frame_contacts(c: dict, d: int) -> Contacts:
     )  # fmt: skip
 
 
-def make_frame(time, step, time_step, d, gravity, b: Bodies, balls: Balls, planes: Planes, contacts: Contacts) -> Frame:
-    """A `Frame` from arrays of a simulation or a file."""
+def make_frame(
+    time, step, time_step, d, gravity, b: Bodies, balls: Balls, planes: Planes, contacts: Contacts,
+    corners: Corners = NO_CORNERS,
+) -> Frame:  # fmt: skip
+    """A `Frame` from arrays of a simulation or a file; balls that hold polygons are not in it, the polygons are."""
     turned = quaternions.product(b.orientation, quaternions.conjugate(b.principal))
     rotations = turned if d == 3 else np.angle((turned[:, 0] + 1j * turned[:, 3]) ** 2)
     spins = b.spin if d == 3 else b.spin[:, 2]
@@ -357,10 +364,15 @@ def make_frame(time, step, time_step, d, gravity, b: Bodies, balls: Balls, plane
         pure = np.concatenate([np.zeros((len(local), 1)), local], axis=1)
         return quaternions.product(quaternions.product(q, pure), quaternions.conjugate(q))[:, 1:]
 
+    # A body made of polygons has as many balls as parts, and no other ones.
+    new_part = (np.diff(corners.body, prepend=-1) != 0) | (np.diff(corners.part, prepend=-1) != 0)
+    starts = np.append(np.flatnonzero(new_part), len(corners.body))
+    balls = Balls(*(column[~np.isin(balls.body, corners.body)] for column in balls))
     return Frame(
         time, step, time_step, d, gravity, b.identity, b.position[:, :d], rotations, b.velocity[:, :d], spins, b.mass,
         b.kind, balls.radius, (b.position[balls.body] + placed(balls.centre, balls.body))[:, :d], balls.body,
         placed(planes.normal, planes.body)[:, :d], b.position[planes.body][:, :d], contacts,
+        (b.position[corners.body] + placed(corners.place, corners.body))[:, :2], starts, corners.body[starts[:-1]],
     )  # fmt: skip
 
 
@@ -406,8 +418,7 @@ def last_block(recording: Recording) -> Block:
     rows, _ = recording._rows(len(recording) - 1)
     order = np.searchsorted(recording._static["identity"], rows["identity"])
     static = {name: array[order] for name, array in recording._static.items()}
-    balls, planes = recording._present(rows["identity"])
-    return Block(recording._bodies(rows, static), balls, planes)
+    return Block(recording._bodies(rows, static), *recording._present(rows["identity"]))
 
 
 def restored_memory(recording: Recording) -> tuple[Pairs, dict]:
