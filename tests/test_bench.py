@@ -163,7 +163,8 @@ def test_piles_of_different_tolerances_are_poured_once_and_measured(tmp_path, mo
         # 25 grains at 200 per second and 0.7 s of rest, in steps of 2e-4 s
         assert row["steps"] == round((25 / 200 + 0.7) / 2e-4)
         assert row["unsolved"] == 0
-        assert row["median_drift"] <= row["largest_drift"] < 1  # a heap of 25 grains is at rest after 0.4 s
+        assert row["median_drift"] < 1e-3  # a heap of 25 grains is at rest after 0.4 s, but for one that rolls away
+        assert row["median_drift"] <= row["largest_drift"]
         assert 0 <= row["overlap_at_rest"] <= row["largest_overlap"] < 0.2
     assert coarse["sweeps"] < fine["sweeps"]
     assert (tmp_path / "tolerance.png").stat().st_size > 10_000

@@ -52,7 +52,7 @@ HEAVY = {
     "numba": {"_jit", "team"},
     "matplotlib": {"plotting", "experiments"},
     "h5py": {"storage", "archive"},
-    "scipy": {"experiments", "bench"},
+    "scipy": {"experiments", "bench", "elastic", "events", "penalty"},
     "rich": set(),
     "click": {"cli"},
 }

@@ -24,7 +24,6 @@ the direction of friction differ from Coulomb's.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from .errors import InputError
 from .laws import solve_contact
@@ -192,6 +191,8 @@ def _skew(own, sliding, bound):
     most joins them. Then, on a smooth part of the boundary, c(e) = -(bound e + bound' e') with U + own c along e is a
     scalar equation for the angle of e.
     """
+    from scipy.optimize import brentq, minimize_scalar
+
     start = -np.linalg.solve(own, sliding)
     grid = np.linspace(0.0, 2 * np.pi, 257)[:-1]
     c, directions, bounds = start, np.empty((0, 2)), np.empty(0)

@@ -211,15 +211,18 @@ def _midpoint_velocity(
         spread = inverse @ np.ascontiguousarray(rows.T)
         delassus = rows @ spread
         velocity = (rows @ relaxed).reshape((m, d)) + boundary
-        before = (rows @ u).reshape((m, d)) + boundary
-        velocity[:, 0] += weights[:, 0] * before[:, 0]
+        entering = (rows @ u).reshape((m, d)) + boundary
+        velocity[:, 0] += weights[:, 0] * entering[:, 0]
         for i in range(1, d):
-            velocity[:, i] += weights[:, 1] * before[:, i]
+            velocity[:, i] += weights[:, 1] * entering[:, i]
         iterations, errors = nlgs(delassus, velocity, cones, impulses, status, tolerance, max_iterations)
         u_f = relaxed + spread @ impulses.reshape(m * d)
     if added.size:  # elastic and viscous forces at the means of the step
         force = force - added @ (u_f - u) / h
-    energy = _energies(inertia, u, relaxed, u_f, force, h)
+    before, after, work, free = _energies(inertia, u, relaxed, u_f, force, h)
+    if added.size:  # so that after - free is the work of the contacts counted from the free velocity
+        free += 0.5 * (relaxed @ (added @ relaxed)) - 0.5 * (u_f @ (added @ u_f))
+    energy = before, after, work, free
     _contact_works(rows, boundary, u, u_f, impulses, works)
     return u_f, energy, iterations, errors
 
@@ -349,7 +352,8 @@ def generalised(system: System, state: State, h: float, *, grazing: str = "slide
         before = maps[k] @ state.u + boundary[k]
         rebound[k] = law.restitution * before[0]
         surfaces.append(surface_of(inertia, inverse, maps[k], law.coefficients(before[1:], state.status[index])))
-    u_f, told = state.u + h * (inverse @ force), NO_CONTACT
+    free = u_f = state.u + h * (inverse @ force)
+    told = NO_CONTACT
     impulses, status, works = np.zeros((m, d)), np.full(m, SEPARATING), np.empty((m, 3))
     if m:
         normal = project(inertia, u_f, maps[:, 0], boundary[:, 0] + rebound)
@@ -358,7 +362,7 @@ def generalised(system: System, state: State, h: float, *, grazing: str = "slide
             inverse, u_f, maps, boundary, normal, surfaces, blocks=grazing == "blocks", tolerance=tolerance
         )
         told = report((residual, -1, 0.0, 0.0), sweeps, tolerance, gaps[active])
-    energy = _energies(inertia, state.u, u_f, force, h)
+    energy = _energies(inertia, state.u, free, u_f, force, h)
     _contact_works(maps.reshape(m * d, n), boundary, state.u, u_f, impulses, works)
     return _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works, energy, told)
 

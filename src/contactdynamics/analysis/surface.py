@@ -159,7 +159,7 @@ def slope(frame, *, axis=None, share=(0.2, 0.8), sectors: int = 8) -> Slope:
 
     radii, heights = (np.arange(count) + 0.5) * width, profile(np.ones(len(r), dtype=bool))
     low, high = share[0] * heights.max(), share[1] * heights.max()
-    start = int(np.argmax(heights < high))
+    start = min(int(np.argmax(heights < high)), max(count - 2, 0))  # a line needs two rings
     stop = start + int(np.argmax(heights[start:] < low)) if (heights[start:] < low).any() else count
     used = np.zeros(count, dtype=bool)
     used[start : max(stop, start + 2)] = True
