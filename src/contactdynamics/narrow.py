@@ -134,16 +134,28 @@ def separated(i, j, start, world, normal, code, limit):
 
 
 @kernel
-def choose_axis(i, j, start, world, normal, previous, ux, uy, travel, limit, size, heights):
+def choose_axis(i, j, start, world, normal, places, sizes, previous, ux, uy, travel, limit, heights):
     """The edge that carries the tangent plane of two polygons, and whether none keeps them apart by ``limit``.
 
     ``ux, uy`` is the velocity of j with respect to i, ``travel`` its way in a step. ``heights`` is scratch,
-    (2, most corners of a part).
+    (2, most corners of a part). An edge is passed over where the ball inside the other polygon (``sizes``, about
+    ``places``) is enough to show that it is not among the best.
     """
-    best, code = -np.inf, -1
+    best, code, kept = -np.inf, -1, -np.inf
+    if previous >= 0:
+        one, two, e = (i, j, previous) if previous < ON_SECOND else (j, i, previous - ON_SECOND)
+        kept, _ = _lowest(world, normal, start[one] + e, start[two], start[two + 1])
+        if kept > limit:
+            return previous, False
+        best, code = kept, previous
     for side in range(2):
         one, two = (i, j) if side == 0 else (j, i)
+        x, y, inside = places[two, 0], places[two, 1], sizes[two]
         for e in range(start[one], start[one + 1]):
+            bound = normal[e, 0] * (x - world[e, 0]) + normal[e, 1] * (y - world[e, 1]) - inside
+            heights[side, e - start[one]] = -np.inf
+            if bound < best - travel:
+                continue
             height, _ = _lowest(world, normal, e, start[two], start[two + 1])
             if height > limit:
                 return side * ON_SECOND + e - start[one], False
@@ -151,21 +163,18 @@ def choose_axis(i, j, start, world, normal, previous, ux, uy, travel, limit, siz
             if height > best:
                 best, code = height, side * ON_SECOND + e - start[one]
     if previous >= 0:
-        side, e = (0, previous) if previous < ON_SECOND else (1, previous - ON_SECOND)
-        if heights[side, e] >= best - (max(0.0, -best) + 1e-7 * size):
-            return previous, True
-        return code, True
-    latest = -np.inf
+        near_best = kept >= best - (max(0.0, -best) + 1e-7 * min(sizes[i], sizes[j]))
+        return previous if near_best else code, True
+    latest = -1e300
     for side in range(2):
         one, sign = (i, 1.0) if side == 0 else (j, -1.0)
-        for e in range(start[one], start[one + 1]):
-            height = heights[side, e - start[one]]
-            if height < best - travel:
-                continue
-            k = start[one] + e - start[one]
+        for k in range(start[one], start[one + 1]):
+            height = heights[side, k - start[one]]
             rate = sign * (ux * normal[k, 0] + uy * normal[k, 1])
-            if rate < 0.0 and -height / rate > latest + 1e-12 * abs(latest):
-                latest, code = -height / rate, side * ON_SECOND + e - start[one]
+            if height < best - travel or rate >= 0.0:
+                continue
+            if -height / rate > latest + 1e-12 * abs(latest):
+                latest, code = -height / rate, side * ON_SECOND + k - start[one]
     return code, True
 
 
@@ -353,8 +362,8 @@ def find_pairs(
                 if not again:
                     if rows == 0:
                         way = _way(one, two, a, b, radius[i], radius[j], h)
-                    axis, near = choose_axis(i, j, start, world, normal, axis, one[b, 0] - one[a, 0],
-                                             one[b, 1] - one[a, 1], way, limit, size, heights)  # fmt: skip
+                    axis, near = choose_axis(i, j, start, world, normal, places, sizes, axis, one[b, 0] - one[a, 0],
+                                             one[b, 1] - one[a, 1], way, limit, heights)  # fmt: skip
                 if not near:
                     apart[n] = axis
                     continue

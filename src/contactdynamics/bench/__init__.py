@@ -14,11 +14,12 @@ from ..errors import InputError
 
 def _functions() -> dict:
     """The benchmarks by name; imported late, since they load everything."""
-    from . import speed, systems
+    from . import polygons, speed, systems
 
     return {
         "system": systems.system, "sweep": speed.sweep, "step": speed.step, "scenes": speed.scenes,
         "growth": speed.growth, "tolerance": speed.tolerance, "profile": speed.profile,
+        "polygons": polygons.polygons,
     }  # fmt: skip
 
 
