@@ -159,7 +159,10 @@ def choose_axis(i, j, start, world, normal, places, sizes, previous, ux, uy, tra
             heights[side, e - start[one]] = -np.inf
             if bound < best - travel:
                 continue
-            height = _height(world, normal, e, start[two], start[two + 1])
+            nx, ny, height = normal[e, 0], normal[e, 1], np.inf  # `_height`, written out: this is the hottest loop
+            for k in range(start[two], start[two + 1]):
+                height = min(height, nx * world[k, 0] + ny * world[k, 1])
+            height -= nx * world[e, 0] + ny * world[e, 1]
             if height > limit:
                 return side * ON_SECOND + e - start[one], False
             heights[side, e - start[one]] = height
