@@ -40,7 +40,7 @@ class Outlines(NamedTuple):
     """Convex parts of polygons by ball; S balls, C corners. A disk has no corners."""
 
     start: np.ndarray  # (S+1,) ball s holds the corners start[s] to start[s+1]
-    local: np.ndarray  # (C, 2) in the axes of the body, m
+    local: np.ndarray  # (C, 4) corner, and outward normal of the edge to the next one, in the axes of the body, m
     body: np.ndarray  # (C,)
     size: np.ndarray  # (S,) radius of the ball inside the part, about its middle, m; overlaps are measured by it
     world: np.ndarray  # (C, 2) in space at the present position, m
@@ -80,18 +80,20 @@ def outlines(balls, corners) -> Outlines:
     first_ball = np.searchsorted(balls.body, corners.body)
     ball = first_ball + corners.part
     start = np.searchsorted(ball, np.arange(count + 1))
-    local = np.ascontiguousarray(corners.place[:, :2])
+    local = np.zeros((len(ball), 4))
+    local[:, :2] = corners.place[:, :2]
     size = balls.radius.copy()
     for s in np.flatnonzero(np.diff(start)):
-        part = local[start[s] : start[s + 1]]
+        part = local[start[s] : start[s + 1], :2]
         edge = np.roll(part, -1, axis=0) - part
         normal = np.stack([edge[:, 1], -edge[:, 0]], axis=1) / np.sqrt((edge**2).sum(axis=1))[:, None]
+        local[start[s] : start[s + 1], 2:] = normal
         size[s] = ((part - balls.centre[s, :2]) * normal).sum(axis=1).min()
-    return Outlines(start, local, corners.body, size, np.empty_like(local), np.empty_like(local))
+    return Outlines(start, local, corners.body, size, np.empty((len(ball), 2)), np.empty((len(ball), 2)))
 
 
 @kernel
-def place_corners(position, orientation, start, local, body, world, normal):
+def place_corners(position, orientation, local, body, world, normal):
     """Corners and edge normals in space."""
     for k in range(body.size):
         i = body[k]
@@ -99,15 +101,7 @@ def place_corners(position, orientation, start, local, body, world, normal):
         c, s = w * w - z * z, 2.0 * w * z
         world[k, 0] = position[i, 0] + c * local[k, 0] - s * local[k, 1]
         world[k, 1] = position[i, 1] + s * local[k, 0] + c * local[k, 1]
-    for ball in range(start.size - 1):
-        for k in range(start[ball], start[ball + 1]):
-            after = k + 1 if k + 1 < start[ball + 1] else start[ball]
-            i = body[k]
-            w, z = orientation[i, 0], orientation[i, 3]
-            c, s = w * w - z * z, 2.0 * w * z
-            x, y = local[after, 0] - local[k, 0], local[after, 1] - local[k, 1]
-            f = 1.0 / np.sqrt(x * x + y * y)
-            normal[k, 0], normal[k, 1] = f * (s * x + c * y), f * (s * y - c * x)
+        normal[k, 0], normal[k, 1] = c * local[k, 2] - s * local[k, 3], s * local[k, 2] + c * local[k, 3]
 
 
 @kernel(inline=True)
@@ -123,49 +117,70 @@ def _lowest(world, normal, edge, begin, end):
     return best - level, corner
 
 
+@kernel(inline=True)
+def _height(world, normal, edge, begin, end):
+    """Least height of the corners ``begin`` to ``end`` over the line of ``edge``, without a branch."""
+    nx, ny = normal[edge, 0], normal[edge, 1]
+    best = np.inf
+    for k in range(begin, end):
+        best = min(best, nx * world[k, 0] + ny * world[k, 1])
+    return best - (nx * world[edge, 0] + ny * world[edge, 1])
+
+
 @kernel
 def separated(i, j, start, world, normal, code, limit):
     """Whether the axis ``code`` (any number) shows that two polygons are farther apart than ``limit``."""
     one, two, e = (i, j, code) if code < ON_SECOND else (j, i, code - ON_SECOND)
     if e >= start[one + 1] - start[one]:
         return False
-    height, _ = _lowest(world, normal, start[one] + e, start[two], start[two + 1])
-    return height > limit
+    return _height(world, normal, start[one] + e, start[two], start[two + 1]) > limit
 
 
 @kernel
-def choose_axis(i, j, start, world, normal, previous, ux, uy, travel, limit, size, heights):
+def choose_axis(i, j, start, world, normal, places, sizes, previous, ux, uy, travel, limit, heights):
     """The edge that carries the tangent plane of two polygons, and whether none keeps them apart by ``limit``.
 
     ``ux, uy`` is the velocity of j with respect to i, ``travel`` its way in a step. ``heights`` is scratch,
-    (2, most corners of a part).
+    (2, most corners of a part). An edge is passed over where the ball inside the other polygon (``sizes``, about
+    ``places``) is enough to show that it is not among the best.
     """
-    best, code = -np.inf, -1
+    best, code, kept = -np.inf, -1, -np.inf
+    if previous >= 0:
+        one, two, e = (i, j, previous) if previous < ON_SECOND else (j, i, previous - ON_SECOND)
+        kept = _height(world, normal, start[one] + e, start[two], start[two + 1])
+        if kept > limit:
+            return previous, False
+        best, code = kept, previous
     for side in range(2):
         one, two = (i, j) if side == 0 else (j, i)
+        x, y, inside = places[two, 0], places[two, 1], sizes[two]
         for e in range(start[one], start[one + 1]):
-            height, _ = _lowest(world, normal, e, start[two], start[two + 1])
+            bound = normal[e, 0] * (x - world[e, 0]) + normal[e, 1] * (y - world[e, 1]) - inside
+            heights[side, e - start[one]] = -np.inf
+            if bound < best - travel:
+                continue
+            nx, ny, height = normal[e, 0], normal[e, 1], np.inf  # `_height`, written out: this is the hottest loop
+            for k in range(start[two], start[two + 1]):
+                height = min(height, nx * world[k, 0] + ny * world[k, 1])
+            height -= nx * world[e, 0] + ny * world[e, 1]
             if height > limit:
                 return side * ON_SECOND + e - start[one], False
             heights[side, e - start[one]] = height
             if height > best:
                 best, code = height, side * ON_SECOND + e - start[one]
     if previous >= 0:
-        side, e = (0, previous) if previous < ON_SECOND else (1, previous - ON_SECOND)
-        if heights[side, e] >= best - (max(0.0, -best) + 1e-7 * size):
-            return previous, True
-        return code, True
-    latest = -np.inf
+        near_best = kept >= best - (max(0.0, -best) + 1e-7 * min(sizes[i], sizes[j]))
+        return previous if near_best else code, True
+    latest = -1e300
     for side in range(2):
         one, sign = (i, 1.0) if side == 0 else (j, -1.0)
-        for e in range(start[one], start[one + 1]):
-            height = heights[side, e - start[one]]
-            if height < best - travel:
-                continue
-            k = start[one] + e - start[one]
+        for k in range(start[one], start[one + 1]):
+            height = heights[side, k - start[one]]
             rate = sign * (ux * normal[k, 0] + uy * normal[k, 1])
-            if rate < 0.0 and -height / rate > latest + 1e-12 * abs(latest):
-                latest, code = -height / rate, side * ON_SECOND + e - start[one]
+            if height < best - travel or rate >= 0.0:
+                continue
+            if -height / rate > latest + 1e-12 * abs(latest):
+                latest, code = -height / rate, side * ON_SECOND + k - start[one]
     return code, True
 
 
@@ -245,10 +260,10 @@ def disk_on_polygon(q, x, y, radius, start, world, normal, out):
     return edge - start[q]
 
 
-@kernel(inline=True)
+@kernel
 def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, ny, px, py, position, h, size):
-    """Whether a contact with this gap is active (see `detection.takes_part`)."""
-    if gap <= NEAR * size or (held and status > SEPARATING and (anticipate or sticky)):
+    """Whether a contact with a gap above `NEAR` is active (see `detection.takes_part`)."""
+    if held and status > SEPARATING and (anticipate or sticky):
         return True
     if not anticipate:
         return False
@@ -353,8 +368,8 @@ def find_pairs(
                 if not again:
                     if rows == 0:
                         way = _way(one, two, a, b, radius[i], radius[j], h)
-                    axis, near = choose_axis(i, j, start, world, normal, axis, one[b, 0] - one[a, 0],
-                                             one[b, 1] - one[a, 1], way, limit, size, heights)  # fmt: skip
+                    axis, near = choose_axis(i, j, start, world, normal, places, sizes, axis, one[b, 0] - one[a, 0],
+                                             one[b, 1] - one[a, 1], way, limit, heights)  # fmt: skip
                 if not near:
                     apart[n] = axis
                     continue
@@ -372,8 +387,10 @@ def find_pairs(
                 gap = gaps[c] - slack
                 row = _remembered(c, count, features, ends, known, k, rows)
                 held = row >= 0
-                if takes_part(gap, held, was[row] if held else OPEN, keep, sticky_law[law], anticipate, one, two,
-                              a, b, nx, ny, points[c, 0], points[c, 1], position, h, size):  # fmt: skip
+                if gap <= NEAR * size or takes_part(
+                    gap, held, was[row] if held else OPEN, keep, sticky_law[law], anticipate, one, two, a, b, nx, ny,
+                    points[c, 0], points[c, 1], position, h, size,
+                ):  # fmt: skip
                     enter(index, place, memory, status, found, i, j, features[c], ends[c], axis, law, size, gap, nx, ny,
                           points[c, 0], points[c, 1], kept, was, row, held)  # fmt: skip
                     found += 1
@@ -414,8 +431,10 @@ def find_on_planes(
                     row += 1
                 row -= 1 if held else 0
                 px, py = world[c, 0] - 0.5 * gap * nx, world[c, 1] - 0.5 * gap * ny
-                if takes_part(gap, held, was[row] if held else OPEN, keep, sticky_law[law], anticipate, one, two,
-                              a, b, nx, ny, px, py, position, h, size):  # fmt: skip
+                if gap <= NEAR * size or takes_part(
+                    gap, held, was[row] if held else OPEN, keep, sticky_law[law], anticipate, one, two, a, b, nx, ny,
+                    px, py, position, h, size,
+                ):  # fmt: skip
                     enter(index, place, memory, status, found, p, i, c - start[i], LEFT, 0, law, size, gap, nx, ny, px,
                           py, kept, was, row, held)  # fmt: skip
                     found += 1

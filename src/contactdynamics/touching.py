@@ -29,7 +29,7 @@ class Touching:
     def place(self, bodies) -> None:
         """Put the corners where their bodies are."""
         o = self.outline
-        narrow.place_corners(bodies.position, bodies.orientation, o.start, o.local, o.body, o.world, o.normal)
+        narrow.place_corners(bodies.position, bodies.orientation, o.local, o.body, o.world, o.normal)
 
     def find(self, model, kind, places, lists, planes, sticky, position, one, two, h, slack, anticipate, keep) -> int:
         """Find the active contacts, with the memory of the present ones, which they replace; returns their number.

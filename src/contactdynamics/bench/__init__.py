@@ -16,12 +16,13 @@ from ..errors import InputError
 
 def _functions() -> dict:
     """The benchmarks by name; imported late, since they load everything."""
-    from . import peers, speed, start, systems, tolerance
+    from . import peers, polygons, speed, start, systems, tolerance
 
     return {
         "system": systems.system, "sweep": speed.sweep, "step": speed.step, "scenes": speed.scenes,
         "peers": peers.peers,
         "growth": speed.growth, "tolerance": tolerance.tolerance, "profile": speed.profile, "start": start.start,
+        "polygons": polygons.polygons,
     }  # fmt: skip
 
 
