@@ -23,7 +23,7 @@ LAYERS = [
     {"errors", "_version", "_jit", "state", "progress"},
     {"laws", "frames", "quaternions", "shapes", "loads"},
     {"materials", "solvers", "system", "detection", "rigid", "polygons"},
-    {"contacts", "scene", "schemes", "narrow"},
+    {"contacts", "scene", "schemes", "narrow", "masonry"},
     {"gauss_seidel", "storage", "packings", "motion", "analysis"},
     {"recorders", "archive", "flat"},
     {"touching"},

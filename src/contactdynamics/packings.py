@@ -1,4 +1,4 @@
-"""Ready parts of scenes: sieve curves, pavements, pouring, lattices, rain, boxes; in 2D and 3D.
+"""Ready parts of scenes: sieve curves, pavements, pouring, lattices, rain, boxes, masonry; in 2D and 3D.
 
 The last axis of a scene points up. Everything random follows from a seed: two scenes built alike have the same bits.
 """
@@ -10,9 +10,25 @@ from scipy.spatial import cKDTree
 
 from . import quaternions
 from .errors import InputError
+from .masonry import Arch, arch, column, wall
 from .scene import join
 from .shapes import HalfPlane, Plane
 from .state import Balls, Bodies, Planes
+
+__all__ = [
+    "Arch",
+    "Pour",
+    "Sieve",
+    "arch",
+    "box",
+    "column",
+    "lattice",
+    "passing",
+    "pavement",
+    "rain",
+    "resting_heights",
+    "wall",
+]
 
 
 class Sieve:

@@ -775,11 +775,22 @@ class Simulation:
         a = model.balls.body[pairs.first[k]] if k < pairs.balls else model.planes.body[pairs.first[k]]
         return int(self.bodies.identity[a]), int(self.bodies.identity[model.balls.body[pairs.second[k]]])
 
-    def is_equilibrium(self, *, tolerance: float = 1e-6, slack: float = 1e-6) -> Equilibrium:
+    def is_equilibrium(
+        self,
+        *,
+        tolerance: float = 1e-6,
+        slack: float = 1e-6,
+        limit: float | None = None,
+        max_iterations: int | None = None,
+    ) -> Equilibrium:
         """Whether the present position is a possible equilibrium: one step from rest, nothing moved (2004, 6.2).
 
-        ``tolerance`` of the solver; bodies nearer than ``slack`` times the smallest radius count as touching. The
-        motion is left as it was; the answer carries the contact forces (impulses / time_step) that prove it.
+        ``tolerance`` of the solver; bodies nearer than ``slack`` times the smallest radius count as touching. Found
+        where no body is left with more than ``limit`` (1e3 tolerance) times the velocity that the load alone would
+        give it in the step. A larger velocity may be the solver's error or the begin of a motion: the step is solved
+        ten times more exactly until the velocity falls below the limit, or stays. ``max_iterations`` sweeps at most
+        (20 times those of a step); where they do not suffice the answer is no, and its report says so. The motion is
+        left as it was; the answer carries the contact forces (impulses / time_step) that prove it.
         """
         kept = (
             self.rows.copy(),
@@ -789,6 +800,7 @@ class Simulation:
             self.time,
             self._neighbours,
             self._works,
+            self.max_iterations,
         )
         kept_step = (self._count, self._simple, self._general, self._sums.copy(), self.report, self._places,
                      self._hint)  # fmt: skip
@@ -798,27 +810,46 @@ class Simulation:
         self._places = np.empty_like(self._places)
         self.rows[:, :6] = 0.0
         self.tolerance, self.penetration = tolerance, "moreau"
+        self.max_iterations = 20 * self.max_iterations if max_iterations is None else int(max_iterations)
         self._spare = self._filled = detection.no_pairs()  # the kept pairs must stay as they are
         try:
-            b, h = self.bodies, self.time_step
-            self._before[:] = self.rows
-            loaded = self._load(self.time)
-            rigid.relax(self.rows, b.kind, b.mass, b.inertia, b.orientation, self._force, self._torque,
-                        self.model.gravity, h, loaded)  # fmt: skip
-            push = h * np.sqrt((self._force**2).sum(axis=1) / b.mass**2).max() if loaded else 0.0
-            fall = max(np.sqrt((self.rows[:, :6] ** 2).sum(axis=1).max()), h * np.linalg.norm(self.model.gravity), push)
-            self._free[:] = self.rows
-            self._detect(slack * self._small)
-            _, iterations, residual, worst, complementarity = self._solve()
-            left = float(np.sqrt((self.rows[b.kind == FREE, :6] ** 2).sum(axis=1).max()))
-            share = left / fall if fall > 0 else left
-            report = SolveReport(residual, iterations, residual <= tolerance, self._contact_count(), worst, 0.0,
-                                 self._cone, complementarity, "One step from rest.")  # fmt: skip
-            return Equilibrium(bool(share <= 1e3 * tolerance), share, self._contacts(), report)
+            return self._solve_from_rest(slack, 1e3 * tolerance if limit is None else limit)
         finally:
-            self.rows[:], self.tolerance, self.pairs, self.penetration, self.time, self._neighbours, self._works = kept
+            (self.rows[:], self.tolerance, self.pairs, self.penetration, self.time, self._neighbours, self._works,
+             self.max_iterations) = kept  # fmt: skip
             self._count, self._simple, self._general, self._sums, self.report, self._places, self._hint = kept_step
             self._touching.put_back(kept_touching)
+
+    def _solve_from_rest(self, slack: float, limit: float) -> Equilibrium:
+        """The step of `is_equilibrium`, which keeps and restores the state around it."""
+        b, h = self.bodies, self.time_step
+        self._before[:] = self.rows
+        loaded = self._load(self.time)
+        rigid.relax(self.rows, b.kind, b.mass, b.inertia, b.orientation, self._force, self._torque,
+                    self.model.gravity, h, loaded)  # fmt: skip
+        push = h * np.sqrt((self._force**2).sum(axis=1) / b.mass**2).max() if loaded else 0.0
+        fall = max(np.sqrt((self.rows[:, :6] ** 2).sum(axis=1).max()), h * np.linalg.norm(self.model.gravity), push)
+        self._free[:] = self.rows
+        self._detect(slack * self._small)
+        sweeps, before, decided = 0, math.inf, False
+        while not decided:
+            _, iterations, residual, worst, complementarity = self._solve()
+            sweeps += iterations
+            left = float(np.sqrt((self.rows[b.kind == FREE, :6] ** 2).sum(axis=1).max()))
+            share = left / fall if fall > 0 else left
+            solved = residual <= self.tolerance
+            decided = share <= limit or share > 0.5 * before or not solved or self.tolerance < 1e-14
+            if not decided:  # more exactly, from the impulses found; the velocities again from the free ones
+                before, self.tolerance = share, 0.1 * self.tolerance
+                self.rows[:] = self._free
+        found = bool(share <= limit)
+        message = "One step from rest." if found or solved else (
+            f"Undecided: residual {residual:.1e} after {sweeps} sweeps, asked {self.tolerance:.0e}; raise "
+            "max_iterations, or limit if velocities of its size do not matter."
+        )  # fmt: skip
+        report = SolveReport(residual, sweeps, solved, self._contact_count(), worst, 0.0, self._cone, complementarity,
+                             message)  # fmt: skip
+        return Equilibrium(found, share, self._contacts(), report)
 
     def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
         """Move overlapping bodies apart and return the largest overlap left, over the smallest radius.

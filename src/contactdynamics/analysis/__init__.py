@@ -7,6 +7,7 @@ of the last step over its length; stress is positive in compression.
 
 from .fabric import directions, fabric
 from .forces import contact_forces, coordination, force_chains, mobilised_friction, normal_forces
+from .masonry import balance, thrust_line
 from .regions import Box, Cylinder, Under
 from .stress import grain_moments, stress, stress_map
 from .strips import Pressure, ground_pressure, reciprocity, strip, weight_balance
@@ -17,6 +18,7 @@ __all__ = [
     "Cylinder",
     "Pressure",
     "Under",
+    "balance",
     "contact_forces",
     "coordination",
     "directions",
@@ -35,6 +37,7 @@ __all__ = [
     "stress_map",
     "strip",
     "surface",
+    "thrust_line",
     "volume_mass",
     "weight_balance",
 ]
