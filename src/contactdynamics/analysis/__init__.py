@@ -7,7 +7,7 @@ of the last step over its length; stress is positive in compression.
 
 from .fabric import directions, fabric
 from .forces import contact_forces, coordination, force_chains, mobilised_friction, normal_forces
-from .masonry import balance, thrust_line
+from .masonry import balance, largest_push, thrust_line
 from .regions import Box, Cylinder, Under
 from .stress import grain_moments, stress, stress_map
 from .strips import Pressure, ground_pressure, reciprocity, strip, weight_balance
@@ -28,6 +28,7 @@ __all__ = [
     "ground_pressure",
     "height",
     "interior",
+    "largest_push",
     "mobilised_friction",
     "normal_forces",
     "packing_fraction",

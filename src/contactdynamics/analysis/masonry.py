@@ -120,6 +120,26 @@ def balance(frame, friction, *, limit: float = 1e-7) -> Balance:
     return Balance(bool(best.x[-1] <= limit), float(best.x[-1]), frame.contacts._replace(impulse=impulse))
 
 
+def largest_push(frame, friction, body: int) -> float:
+    """The largest force with which a fixed or driven ``body`` may press while forces in the cones balance the weights.
+
+    The sum of its normal contact forces, maximised by the linear programme of `balance`; infinite where the structure
+    is jammed, nan where it does not even bear its weight. No equilibrium, hence no slow motion, bears more; with
+    sliding joints a structure may give way before.
+    """
+    from scipy.optimize import linprog
+
+    mu = np.broadcast_to(as_numbers("friction", friction), (len(frame.contacts.gap),))
+    pressed = (frame.contacts.bodies == body).any(axis=1)
+    if not pressed.any():
+        raise InputError(f"largest_push found no contact of body {body}; give a body that touches the structure.")
+    lines, load, mean = _equations(frame, mu)
+    best = linprog(-np.tile(pressed, 2).astype(float), A_eq=lines, b_eq=-load)
+    if best.status == 3:
+        return float("inf")
+    return float(-best.fun * mean) if best.status == 0 else float("nan")
+
+
 def _equations(frame, mu):
     """Balance of the free bodies, each in units of its weight: matrix of the cone edges (3F, 2C), loads (3F,), scale.
 
