@@ -206,9 +206,10 @@ def forces(outcome, parameters):
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     for one, colour in zip(outcome, plt.cm.tab10.colors, strict=False):
         weight = 9.81 * one.start.masses[one.bridge.arch.voussoirs].sum()
-        axes[0].plot(
-            100 * one.travel, smooth(one.force) / weight, lw=1, color=colour, label=f"friction {one.friction:g}"
-        )
+        force = np.maximum(smooth(one.force) / weight, 1e-9)  # a logarithm has no zero
+        axes[0].semilogy(100 * one.travel, force, lw=1, color=colour, label=f"friction {one.friction:g}")
+        if np.isfinite(one.bound):
+            axes[0].plot(0, one.bound / weight, "_", ms=14, mew=2, color=colour, clip_on=False)
         joints = _bridge.joints(one.bridge, one.start, one.reading)
         angle = np.degrees(np.arctan2(*joints.places.T))
         axes[1].plot(
