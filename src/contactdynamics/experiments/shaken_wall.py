@@ -1,9 +1,9 @@
 """A masonry wall under a ground motion: recorded, from a two-column text file, or synthetic.
 
 Masonry tools, base motion. A wall of blocks in running bond with an opening stands on a table that follows the record
-(``--set record=FILE``: time in s and acceleration in m/s², two columns). How hard it may be shaken before anything moves
-is found first, by statics with an inclined weight (linear programme); scaled to four fifths of that, the record must
-leave the wall as it is.
+(``--set record=FILE``: time in s and acceleration in m/s², two columns). How hard it may be shaken before anything
+moves is found first, by statics with an inclined weight (linear programme); scaled to four fifths of that, the record
+must leave the wall as it is.
 """
 
 import math
@@ -25,7 +25,7 @@ FIGURE = "masonry tools; no figure in the papers"
 PARAMETERS = {
     "record": "",  # file of two columns, time (s) and acceleration (m/s^2); synthetic where there is none
     "scale": 1.0,  # of the accelerations of a record
-    "peak": 0.9,  # of the synthetic motion, over gravity
+    "peak": 1.2,  # of the synthetic motion, over gravity
     "duration": 4.0,  # of the synthetic motion, s
     "length": 3.2,  # of the wall, m
     "courses": 9,
@@ -34,6 +34,7 @@ PARAMETERS = {
     "opening": [1.0, 0.4, 2.2, 1.2],  # left, bottom, right, top; m; none where empty
     "friction": 0.5,
     "step": 1e-3,
+    "tolerance": 1e-4,
     "seed": 1,
 }
 QUICK = {"duration": 1.2, "courses": 6, "opening": [1.0, 0.2, 1.8, 0.8], "step": 2e-3}
@@ -122,7 +123,7 @@ def least_acceleration(frame, friction) -> float:
 
 def shake(p, times, values) -> Shaken:
     scene, blocks = wall(p, times, values)
-    sim = Simulation(scene, time_step=p["step"], on_failure="ignore")
+    sim = Simulation(scene, time_step=p["step"], tolerance=p["tolerance"], on_failure="ignore")
     count = round(times[-1] / p["step"])
     keep = set(np.linspace(0, count, 4).astype(int))
     start, table = sim.positions[blocks], sim.positions[0]
@@ -156,13 +157,13 @@ def check(outcome, parameters):
         "blocks_moved": int((shaken.apart[-1] > 0.01 * size).sum()),
         "blocks_fallen": int(fallen.sum()),
         "first_motion": float(shaken.times[moving[0]]) if len(moving) else None,
-        "gentle_displacement": float(gentle.apart.max()),
+        "gentle_displacement": float(gentle.apart[-1].max()),
         "energy_closure": e.closure / max(abs(e.drive_work), abs(e.force_work), 1e-300),
     }
     rows = [
         Row("stands before", "in equilibrium", outcome["stands"], outcome["stands"]),
-        Row("moved by 0.8 of the threshold, over a block", "0", results["gentle_displacement"] / size,
-            results["gentle_displacement"] < 1e-3 * size),
+        Row("left by 0.8 of the threshold, over a block", "0", results["gentle_displacement"] / size,
+            results["gentle_displacement"] < 1e-4 * size),
         Row("energy ledger, relative", "closed", results["energy_closure"], results["energy_closure"] < 1e-9),
     ]  # fmt: skip
     if peak > outcome["threshold"] * 1.3:
@@ -173,8 +174,8 @@ def check(outcome, parameters):
 
 def figure(outcome, parameters):
     shaken = outcome["shaken"]
-    figure = plt.figure(figsize=(12, 7), layout="constrained")
-    grid = figure.add_gridspec(2, 4, height_ratios=(1.3, 1))
+    figure = plt.figure(figsize=(12, 5.6), layout="constrained")
+    grid = figure.add_gridspec(2, 4, height_ratios=(0.8, 1))
     for k, frame in enumerate(shaken.frames):
         ax = figure.add_subplot(grid[0, k])
         plot_scene(frame, ax, forces=False)
@@ -188,11 +189,11 @@ def figure(outcome, parameters):
     left.plot(times, values / GRAVITY, "k-", lw=0.8)
     for sign in (-1, 1):
         left.axhline(sign * outcome["threshold"], color="C3", ls="--", lw=1)
-    left.set(xlabel="t, s", ylabel="ground acceleration / g", title="dashed: nothing can move below")
+    left.set(xlabel="t, s", ylabel="ground acceleration / g", title="dashed: forces can carry the wall along below")
     cm = 100 * shaken.apart
     right.plot(shaken.times, cm.max(axis=1), "C0-", lw=1, label="farthest block")
     right.plot(shaken.times, np.median(cm, axis=1), "C1-", lw=1, label="median block")
     right.plot(shaken.times, 100 * np.abs(shaken.ground), "k:", lw=0.8, label="table, from its start")
-    right.set(xlabel="t, s", ylabel="distance from its place on the table, cm", ylim=(0, None))
+    right.set(xlabel="t, s", ylabel="cm", ylim=(0, None), title="distance from the place on the table")
     right.legend(frameon=False, fontsize=8)
     return figure
