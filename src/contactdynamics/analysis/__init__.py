@@ -11,7 +11,7 @@ from .masonry import balance, largest_push, thrust_line
 from .regions import Box, Cylinder, Under
 from .stress import grain_moments, stress, stress_map
 from .strips import Pressure, ground_pressure, reciprocity, strip, weight_balance
-from .surface import height, interior, packing_fraction, slope, surface, volume_mass
+from .surface import bounding_disks, height, interior, packing_fraction, slope, surface, volume_mass
 
 __all__ = [
     "Box",
@@ -19,6 +19,7 @@ __all__ = [
     "Pressure",
     "Under",
     "balance",
+    "bounding_disks",
     "contact_forces",
     "coordination",
     "directions",
