@@ -24,7 +24,7 @@ LAYERS = [
     {"laws", "frames", "quaternions", "shapes", "loads", "team", "elastic"},
     {"materials", "solvers", "system", "detection", "rigid", "polygons"},
     {"generalised"},
-    {"contacts", "scene", "schemes", "sets", "instants", "narrow"},
+    {"contacts", "scene", "schemes", "sets", "instants", "narrow", "masonry"},
     {
         "gauss_seidel",
         "storage",

@@ -1,4 +1,4 @@
-"""Ready parts of scenes: sieve curves, pavements, pouring, lattices, rain, boxes; in 2D and 3D.
+"""Ready parts of scenes: sieve curves, pavements, pouring, lattices, rain, boxes, masonry; in 2D and 3D.
 
 The last axis of a scene points up. Everything random follows from a seed: two scenes built alike have the same bits.
 """
@@ -9,9 +9,25 @@ import numpy as np
 
 from . import quaternions
 from .errors import InputError
+from .masonry import Arch, arch, column, wall
 from .scene import join
 from .shapes import HalfPlane, Plane
 from .state import Balls, Bodies, Planes
+
+__all__ = [
+    "Arch",
+    "Pour",
+    "Sieve",
+    "arch",
+    "box",
+    "column",
+    "lattice",
+    "passing",
+    "pavement",
+    "rain",
+    "resting_heights",
+    "wall",
+]
 
 
 class Sieve:
@@ -317,6 +333,9 @@ class Pour:
         sim = Simulation(scene, time_step=2e-4)
         sim.before_step.append(pour)
 
+    ``shape(diameter, rng)`` makes the grains where they are not balls, such as
+    ``lambda diameter, rng: Polygon.irregular(diameter / 2, seed=rng)``; each is laid by the ball around it.
+
     What comes depends only on the seed, the number of the grain and the present positions: a resumed run goes on with
     the same bits. ``first`` is the body number of the first grain; the others follow where nothing else adds bodies.
     """
@@ -333,13 +352,14 @@ class Pour:
         seed: int,
         axis=None,
         from_above: bool = False,
+        shape=None,
     ):
         if not (rate > 0 and count >= 1 and radius >= 0):
             raise InputError(f"Pour got rate={rate!r}, count={count!r}, radius={radius!r}; give positive numbers.")
         if not scene.blocks:
             raise InputError("Pour got an empty scene; add the ground first.")
         self.material, self.sieve, self.rate, self.count, self.radius = material, _as_sieve(sizes), rate, count, radius
-        self.seed, self.from_above, self.dimension = int(seed), from_above, scene.dimension
+        self.seed, self.from_above, self.dimension, self.shape = int(seed), from_above, scene.dimension, shape
         self.axis = np.zeros(self.dimension - 1) if axis is None else np.asarray(axis, dtype=float)
         tables = zip(*((block.bodies, block.balls, block.planes) for block in scene.blocks), strict=True)
         solids = [join(table, kind) for table, kind in zip(tables, (Bodies, Balls, Planes), strict=True)]
@@ -356,12 +376,16 @@ class Pour:
 
     def grain(self, k: int) -> tuple[float, np.ndarray]:
         """Radius and vertical (d-1,) of the grain ``k``."""
+        return self._drawn(k)[:2]
+
+    def _drawn(self, k: int):
+        """Radius and vertical of the grain ``k``, and the random numbers left for its shape."""
         rng = np.random.default_rng([self.seed, k])
         radius = 0.5 * self.sieve.diameter(rng.random(), dimension=self.dimension)
         if self.dimension == 2:
-            return radius, self.axis + self.radius * (2 * rng.random(1) - 1)
+            return radius, self.axis + self.radius * (2 * rng.random(1) - 1), rng
         away, angle = self.radius * math.sqrt(rng.random()), 2 * math.pi * rng.random()
-        return radius, self.axis + away * np.array([math.cos(angle), math.sin(angle)])
+        return radius, self.axis + away * np.array([math.cos(angle), math.sin(angle)]), rng
 
     def __call__(self, simulation) -> None:
         """Create the grains that are due at the begin of a step."""
@@ -371,9 +395,14 @@ class Pour:
 
     def _create(self, k: int, where, solids) -> int:
         """Add the grain ``k`` to a scene or a simulation; its body number."""
-        radius, place = self.grain(k)
+        radius, place, rng = self._drawn(k)
+        grain = radius
+        if self.shape is not None:
+            grain = self.shape(2 * radius, rng)
+            radii, centres = grain.balls()
+            radius = float((np.sqrt((centres**2).sum(axis=1)) + radii).max())
         heights = resting_heights(place, radius, *solids)
         if not len(heights):
             raise InputError(f"Pour found nothing below the place {place} to lay a grain on; make the ground wider.")
         position = np.append(place, heights[-1 if self.from_above else 0])
-        return int(where.add_many([radius], material=self.material, position=position[None])[0])
+        return int(where.add_many([grain], material=self.material, position=position[None])[0])

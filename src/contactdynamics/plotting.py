@@ -120,6 +120,16 @@ def plot_scene(frame, ax=None, *, forces=True, colours=None, azimuth=-60.0, elev
     return ax
 
 
+def film(draw, count: int, *, figure, rate: float = 12.0):
+    """A film of ``count`` pictures: ``draw(k)`` draws the k-th one into ``figure``; returns matplotlib's animation.
+
+    ``film(...).save("film.gif", writer="pillow")``, or "film.mp4" where ffmpeg is installed.
+    """
+    from matplotlib.animation import FuncAnimation
+
+    return FuncAnimation(figure, draw, frames=count, interval=1000 / rate, init_func=lambda: None, repeat=False)
+
+
 def _view(dimension, azimuth, elevation):
     """The projection: points (k, d) -> places on the page (k, 2) and depths (k,), larger is farther."""
     if dimension == 2:

@@ -822,25 +822,27 @@ class Simulation:
         a = model.balls.body[pairs.first[k]] if k < pairs.balls else model.planes.body[pairs.first[k]]
         return int(self.bodies.identity[a]), int(self.bodies.identity[model.balls.body[pairs.second[k]]])
 
-    def is_equilibrium(self, *, tolerance: float = 1e-6, slack: float = 1e-6) -> Equilibrium:
+    def is_equilibrium(
+        self,
+        *,
+        tolerance: float = 1e-6,
+        slack: float = 1e-6,
+        limit: float | None = None,
+        max_iterations: int | None = None,
+    ) -> Equilibrium:
         """Whether the present position is a possible equilibrium: one step from rest, nothing moved (2004, 6.2).
 
-        ``tolerance`` of the solver; bodies nearer than ``slack`` times the smallest radius count as touching. The
-        motion is left as it was; the answer carries the contact forces (impulses / time_step) that prove it.
+        ``tolerance`` of the solver; bodies nearer than ``slack`` times the smallest radius count as touching. Found
+        where no body is left with more than ``limit`` (1e3 tolerance) times the velocity that the load alone would
+        give it in the step. A larger velocity may be the solver's error or the begin of a motion: the step is solved
+        ten times more exactly until the velocity falls below the limit, or stays. ``max_iterations`` sweeps at most
+        (20 times those of a step); where they do not suffice the answer is no, and its report says so. The motion is
+        left as it was; the answer carries the contact forces (impulses / time_step) that prove it.
         """
         with self._untouched():
             self.tolerance, self.penetration = tolerance, "moreau"
-            loaded = self._free_from_rest()
-            b, h = self.bodies, self.time_step
-            push = h * np.sqrt((self._force**2).sum(axis=1) / b.mass**2).max() if loaded else 0.0
-            fall = max(np.sqrt((self.rows[:, :6] ** 2).sum(axis=1).max()), h * np.linalg.norm(self.model.gravity), push)
-            self._detect(slack * self._small)
-            _, iterations, residual, worst, complementarity = self._solve()
-            left = float(np.sqrt((self.rows[b.kind == FREE, :6] ** 2).sum(axis=1).max()))
-            share = left / fall if fall > 0 else left
-            report = SolveReport(residual, iterations, residual <= tolerance, self._contact_count(), worst, 0.0,
-                                 self._cone, complementarity, "One step from rest.")  # fmt: skip
-            return Equilibrium(bool(share <= 1e3 * tolerance), share, self._contacts(), report)
+            self.max_iterations = 20 * self.max_iterations if max_iterations is None else int(max_iterations)
+            return self._solve_from_rest(slack, 1e3 * tolerance if limit is None else limit)
 
     def contact_problem(self, *, from_rest: bool = False, slack: float = 0.0) -> ContactProblem:
         """The contact problem of the next step, as data, for `solve` and `explore_forces`; the motion is left as it is.
@@ -880,7 +882,7 @@ class Simulation:
     @contextlib.contextmanager
     def _untouched(self):
         """Whatever is tried inside, the simulation comes out as it went in."""
-        names = ("tolerance", "pairs", "penetration", "time", "_neighbours", "_works", "_count", "_simple", "_general",
+        names = ("tolerance", "max_iterations", "pairs", "penetration", "time", "_neighbours", "_works", "_count", "_simple", "_general",
                  "report", "_places", "_hint")  # fmt: skip
         kept = {name: getattr(self, name) for name in names}
         arrays = [(array, array.copy()) for array in
@@ -900,6 +902,33 @@ class Simulation:
             for array, values in arrays:
                 array[:] = values
             self._touching.put_back(kept_touching)
+
+    def _solve_from_rest(self, slack: float, limit: float) -> Equilibrium:
+        """The step of `is_equilibrium`, which keeps and restores the state around it."""
+        b, h = self.bodies, self.time_step
+        loaded = self._free_from_rest()
+        push = h * np.sqrt((self._force**2).sum(axis=1) / b.mass**2).max() if loaded else 0.0
+        fall = max(np.sqrt((self.rows[:, :6] ** 2).sum(axis=1).max()), h * np.linalg.norm(self.model.gravity), push)
+        self._detect(slack * self._small)
+        sweeps, before, decided = 0, math.inf, False
+        while not decided:
+            _, iterations, residual, worst, complementarity = self._solve()
+            sweeps += iterations
+            left = float(np.sqrt((self.rows[b.kind == FREE, :6] ** 2).sum(axis=1).max()))
+            share = left / fall if fall > 0 else left
+            solved = residual <= self.tolerance
+            decided = share <= limit or share > 0.5 * before or not solved or self.tolerance < 1e-14
+            if not decided:  # more exactly, from the impulses found; the velocities again from the free ones
+                before, self.tolerance = share, 0.1 * self.tolerance
+                self.rows[:] = self._free
+        found = bool(share <= limit)
+        message = "One step from rest." if found or solved else (
+            f"Undecided: residual {residual:.1e} after {sweeps} sweeps, asked {self.tolerance:.0e}; raise "
+            "max_iterations, or limit if velocities of its size do not matter."
+        )  # fmt: skip
+        report = SolveReport(residual, sweeps, solved, self._contact_count(), worst, 0.0, self._cone, complementarity,
+                             message)  # fmt: skip
+        return Equilibrium(found, share, self._contacts(), report)
 
     def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
         """Move overlapping bodies apart and return the largest overlap left, over the smallest radius.

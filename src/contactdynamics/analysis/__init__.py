@@ -7,16 +7,19 @@ of the last step over its length; stress is positive in compression.
 
 from .fabric import directions, fabric
 from .forces import contact_forces, coordination, force_chains, mobilised_friction, normal_forces
+from .masonry import balance, largest_push, thrust_line
 from .regions import Box, Cylinder, Under
 from .stress import grain_moments, stress, stress_map
 from .strips import Pressure, ground_pressure, reciprocity, strip, weight_balance
-from .surface import height, interior, packing_fraction, slope, surface, volume_mass
+from .surface import bounding_disks, height, interior, packing_fraction, slope, surface, volume_mass
 
 __all__ = [
     "Box",
     "Cylinder",
     "Pressure",
     "Under",
+    "balance",
+    "bounding_disks",
     "contact_forces",
     "coordination",
     "directions",
@@ -26,6 +29,7 @@ __all__ = [
     "ground_pressure",
     "height",
     "interior",
+    "largest_push",
     "mobilised_friction",
     "normal_forces",
     "packing_fraction",
@@ -35,6 +39,7 @@ __all__ = [
     "stress_map",
     "strip",
     "surface",
+    "thrust_line",
     "volume_mass",
     "weight_balance",
 ]

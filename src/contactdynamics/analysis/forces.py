@@ -34,6 +34,7 @@ def contact_centres(frame) -> np.ndarray:
     centres = frame.positions[rows].astype(float)
     plane = np.ones(len(frame.identities), dtype=bool)
     plane[frame.ball_bodies] = False
+    plane[frame.polygon_bodies] = False
     for side in range(2):
         flat = plane[rows[:, side]]
         centres[flat, side] = 2 * point[flat] - centres[flat, 1 - side]

@@ -75,6 +75,25 @@ def _settled(frame) -> np.ndarray:
     return near & (frame.kinds[frame.ball_bodies] == FREE)
 
 
+def bounding_disks(frame):
+    """The frame with the disk around each convex part of its polygons among its balls: for their surface and slope.
+
+    The disks are centred in the middle of the part's corners; all heights grow by less than a grain, slopes stay.
+    """
+    starts, corners = frame.polygon_starts, frame.polygon_corners
+    middles = np.zeros((len(frame.polygon_bodies), 2))
+    radii = np.zeros(len(middles))
+    for k in range(len(middles)):
+        part = corners[starts[k] : starts[k + 1]]
+        middles[k] = 0.5 * (part.min(axis=0) + part.max(axis=0))
+        radii[k] = np.sqrt(((part - middles[k]) ** 2).sum(axis=1).max())
+    return frame._replace(
+        ball_radii=np.concatenate([frame.ball_radii, radii]),
+        ball_centres=np.concatenate([frame.ball_centres, middles]) if len(radii) else frame.ball_centres,
+        ball_bodies=np.concatenate([frame.ball_bodies, frame.polygon_bodies]),
+    )
+
+
 class Surface(NamedTuple):
     """Heights above the places of a grid."""
 

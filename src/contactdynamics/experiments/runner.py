@@ -9,7 +9,8 @@ An experiment file has a docstring whose first line says what it shows, and
   parameter ``duration``, or to what the optional function ``duration(parameters)`` says (with a progress bar), and
   records it into ``run.h5``, a frame every ``frame_every`` seconds;
 - ``check(outcome, parameters) -> Verdict``: compares with what is published or known;
-- ``figure(outcome, parameters) -> Figure``, or a dict of figures whose main one is called "figure".
+- ``figure(outcome, parameters) -> Figure``, or a dict of figures whose main one is called "figure"; films
+  (matplotlib's animations) among them are written as GIF.
 
 The same file serves the command line, the tests, the gallery and the benchmarks.
 """
@@ -255,9 +256,14 @@ def resume(file: str, until: float | None = None) -> Simulation:
 
 
 def save_figures(figures, folder: Path) -> None:
-    """Write a figure, or a dict of figures, as PNG files."""
+    """Write a figure, or a dict of figures, as PNG files; films as GIF."""
     import matplotlib.pyplot as plt
+    from matplotlib.animation import Animation
 
     for name, figure in (figures if isinstance(figures, dict) else {"figure": figures}).items():
-        figure.savefig(folder / f"{name}.png", dpi=150)
-        plt.close(figure)
+        if isinstance(figure, Animation):
+            figure.save(folder / f"{name}.gif", writer="pillow", dpi=80)
+            plt.close(figure._fig)
+        else:
+            figure.savefig(folder / f"{name}.png", dpi=150)
+            plt.close(figure)

@@ -1,0 +1,201 @@
+"""Grains with corners: a plane pile of irregular polygons is steeper than one of disks with the same friction.
+
+The 3D experiment of the papers (1999, part IV) in two dimensions: grains come one by one at rest, as low as possible on
+a vertical near the axis. Two piles are poured alike, of disks and of irregular polygons with their corners on the same
+circles. Force chains, and histograms of the directions of contacts, which show the anisotropy that the pouring leaves
+(1999, section IV.4). Lengths in cm, masses in g per cm of thickness.
+"""
+
+import math
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from .. import analysis, packings
+from ..errors import InputError
+from ..plotting import plot_scene
+from ..polygons import Polygon
+from ..scene import Scene
+from ..shapes import HalfPlane
+from ..simulation import Simulation
+from ..state import FREE
+from .runner import Row, Verdict
+
+FIGURE = "1999, section IV.4 (no figure)"
+PARAMETERS = {
+    "grains": 500,
+    "rate": 250.0,  # grains per second
+    "friction": 0.4,
+    "smallest": 0.25,  # diameters
+    "largest": 0.5,
+    "sides": [5, 8],  # least and largest number of corners
+    "pour_radius": 0.8,
+    "relaxation": 1.0,  # after the last grain, s
+    "gravity": 981.0,
+    "step": 5e-4,
+    "tolerance": 1e-3,
+    "seed": 1,
+}
+QUICK = {"grains": 150, "rate": 400.0, "relaxation": 0.5, "step": 1e-3}
+
+WEIGHED = 0.1  # s
+
+
+class Pile(NamedTuple):
+    """A poured pile at rest."""
+
+    frame: object
+    slope: object
+    fabric: object
+    directions: object
+    weight: float  # borne by the ground, over that of the grains, mean of the last tenth of a second
+    energy: object
+    failures: int
+
+
+def build(parameters):
+    p = parameters
+    if p["grains"] < 20 or min(p["rate"], p["step"], p["pour_radius"], p["gravity"]) <= 0 or p["friction"] < 0:
+        raise InputError("polygon-pile needs 20 grains at least and a positive rate, step, pour_radius and gravity.")
+    if len(p["sides"]) != 2:
+        raise InputError(f"polygon-pile got sides={p['sides']}; give the least and the largest number, such as 5,8.")
+    low, high = (int(s) for s in p["sides"])
+
+    def grain(diameter, rng):
+        return Polygon.irregular(0.5 * diameter, sides=(low, high), seed=rng)
+
+    return {"disks": pour(p, None), "polygons": pour(p, grain)}
+
+
+def ground_half(p) -> float:
+    """Half the length of the ground: enough for a slope of 12 degrees at a packing fraction of 0.75."""
+    area = (
+        p["grains"] * math.pi / 4 * (p["smallest"] ** 2 + p["smallest"] * p["largest"] + p["largest"] ** 2) / 3 / 0.75
+    )
+    return 1.2 * math.sqrt(area / math.tan(math.radians(12))) + p["pour_radius"] + 2 * p["largest"]
+
+
+def pour(p, shape) -> Pile:
+    """Pour a pile and let it come to rest."""
+    scene = Scene(gravity=(0.0, -p["gravity"]))
+    scene.material("grain", density=1.0)
+    scene.contact("grain", "grain", friction=p["friction"])
+    sizes = packings.Sieve.uniform(p["smallest"], p["largest"])
+    packings.pavement(scene, material="grain", sizes=sizes, extent=ground_half(p), seed=p["seed"], cover=0.95)
+    table = (0.0, -0.5 * p["largest"])
+    scene.add(HalfPlane(normal=(0, 1)), material="grain", position=table, fixed=True)
+    pouring = packings.Pour(scene, material="grain", sizes=sizes, rate=p["rate"], count=p["grains"],
+                            radius=p["pour_radius"], seed=p["seed"], shape=shape)  # fmt: skip
+    sim = Simulation(scene, time_step=p["step"], tolerance=p["tolerance"], on_failure="ignore")
+    sim.before_step.append(pouring)
+    sim.run(until=pouring.duration + p["relaxation"] - WEIGHED, progress=False)
+    borne = []
+    for _ in range(round(WEIGHED / p["step"])):
+        sim.step()
+        borne.append(analysis.weight_balance(sim.frame()))
+    frame = sim.frame()
+    seen, grains = outwards(frame), Above(float(frame.positions[frame.kinds == FREE, 1].min()))
+    return Pile(frame, analysis.slope(analysis.bounding_disks(frame)), analysis.fabric(seen, grains),
+                analysis.directions(seen, grains), float(np.mean(borne)), sim.energy, sim.failures)  # fmt: skip
+
+
+def outwards(frame):
+    """The frame with the contact normals of the left flank mirrored: directions count from the axis outwards."""
+    side = np.where(frame.contacts.point[:, 0] < 0, -1.0, 1.0)
+    normal = frame.contacts.normal * np.stack([side, np.ones_like(side)], axis=1)
+    return frame._replace(contacts=frame.contacts._replace(normal=normal))
+
+
+class Above(NamedTuple):
+    """The region above a height: contacts between grains, not those with the ground."""
+
+    level: float
+
+    def contains(self, points) -> np.ndarray:
+        return points[:, -1] > self.level
+
+
+def check(outcome, parameters):
+    results, rows = {}, []
+    for name, pile in outcome.items():
+        e, weight = pile.energy, pile.weight
+        free = pile.frame.kinds == FREE
+        results[name] = {
+            "slope_degrees": pile.slope.degrees,
+            "slope_error_degrees": pile.slope.error,
+            "anisotropy": pile.fabric.anisotropy,
+            "principal_direction_degrees": math.degrees(math.atan2(*pile.fabric.axes[0][::-1])) % 180,
+            "contact_directions": {"edges_degrees": np.degrees(pile.directions.edges),
+                                   "density": pile.directions.density},
+            "contacts": int((pile.frame.contacts.impulse[:, 0] > 0).sum()),
+            "coordination": analysis.coordination(pile.frame).mean,
+            "mobilised_friction": analysis.mobilised_friction(pile.frame, parameters["friction"]).mean,
+            "weight_balance": weight,
+            "largest_speed": float(np.abs(pile.frame.velocities[free]).max()),
+            "energy_closure": e.closure / max(abs(e.force_work), 1e-300),
+            "steps_not_solved": pile.failures,
+        }  # fmt: skip
+        rows += [
+            Row(f"{name}: ground carries the weight", 1, weight, abs(weight - 1) < 1e-2),
+            Row(f"{name}: energy ledger, relative", "closed", results[name]["energy_closure"],
+                results[name]["energy_closure"] < 1e-9),
+        ]  # fmt: skip
+    steep, flat = results["polygons"], results["disks"]
+    if parameters["friction"] >= 0.2:
+        rows.insert(0, Row("slope of polygons above that of disks, degrees", f"> {flat['slope_degrees']:.1f}",
+                           steep["slope_degrees"], steep["slope_degrees"] > flat["slope_degrees"]))  # fmt: skip
+        # Of N directions at random |<exp(2 i a)>| exceeds r with the probability exp(-N r^2); the anisotropy is 2 r.
+        chance = 2 * math.sqrt(math.log(100) / outcome["polygons"].fabric.contacts)
+        rows.insert(1, Row("polygons: anisotropy of contact directions", f"> {chance:.2f}, 1 % of random ones",
+                           steep["anisotropy"], steep["anisotropy"] > chance))  # fmt: skip
+    return Verdict(results, rows)
+
+
+# ---- figures -------------------------------------------------------------------------------------------------------
+
+
+def figure(outcome, parameters):
+    return {"figure": piles(outcome), "chains": chains(outcome), "directions": roses(outcome)}
+
+
+def _limits(outcome):
+    """The same window for both piles."""
+    wide = max(pile.slope.foot for pile in outcome.values()) * 1.25
+    top = max(pile.frame.positions[pile.frame.kinds == FREE, 1].max() for pile in outcome.values())
+    return {"xlim": (-wide, wide), "ylim": (-0.6, 1.15 * top), "xlabel": "x, cm", "ylabel": "y, cm"}
+
+
+def piles(outcome):
+    """Both piles with the lines of their slopes."""
+    figure, axes = plt.subplots(2, 1, figsize=(9, 5), sharex=True, layout="constrained")
+    for ax, (name, pile) in zip(axes, outcome.items(), strict=True):
+        plot_scene(pile.frame, ax, forces=False)
+        s = pile.slope
+        ax.plot([-s.foot, 0, s.foot], [s.level, s.level + s.apex, s.level], "r-", lw=1)
+        ax.set(**_limits(outcome))
+        ax.set_title(f"{name}: slope {s.degrees:.1f}° ± {s.error:.1f}°")
+    axes[0].set_xlabel("")
+    return figure
+
+
+def chains(outcome):
+    """The forces between the centres of grains, as thick as they are strong."""
+    figure, axes = plt.subplots(2, 1, figsize=(9, 5), sharex=True, layout="constrained")
+    for ax, (name, pile) in zip(axes, outcome.items(), strict=True):
+        plot_scene(pile.frame, ax, forces=False, colours=np.full(len(pile.frame.kinds), "#eeeeee"))
+        found = analysis.force_chains(pile.frame)
+        found.plot(ax, widest=4.0, scale=float(np.quantile(found.forces, 0.99)), colour="C3")
+        ax.set(**_limits(outcome), title=f"{name}: force chains")
+    axes[0].set_xlabel("")
+    return figure
+
+
+def roses(outcome):
+    """Histograms of the directions of contact normals between grains; right is away from the axis."""
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), subplot_kw={"projection": "polar"}, layout="constrained")
+    for ax, (name, pile) in zip(axes, outcome.items(), strict=True):
+        pile.directions.plot(ax)
+        ax.set_title(f"{name}: anisotropy {pile.fabric.anisotropy:.2f}")
+    figure.suptitle("directions of contact normals, from the axis outwards; circle: all as frequent", fontsize=10)
+    return figure
