@@ -882,8 +882,8 @@ class Simulation:
     @contextlib.contextmanager
     def _untouched(self):
         """Whatever is tried inside, the simulation comes out as it went in."""
-        names = ("tolerance", "max_iterations", "pairs", "penetration", "time", "_neighbours", "_works", "_count", "_simple", "_general",
-                 "report", "_places", "_hint")  # fmt: skip
+        names = ("tolerance", "max_iterations", "pairs", "penetration", "time", "_neighbours", "_works", "_count",
+                 "_simple", "_general", "report", "_places", "_hint")  # fmt: skip
         kept = {name: getattr(self, name) for name in names}
         arrays = [(array, array.copy()) for array in
                   (self.rows, self._sums, self.bodies.position, self.bodies.orientation)]  # fmt: skip
