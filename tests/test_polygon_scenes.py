@@ -384,10 +384,8 @@ def test_a_resumed_run_has_the_same_bits(tmp_path, mode):
         frame, live = recording[-1], sim.frame()
         for name in ("polygon_corners", "polygon_starts", "polygon_bodies", "ball_radii"):
             np.testing.assert_array_equal(getattr(frame, name), getattr(live, name))
-    assert (
-        len(live.ball_radii) == 3
-        and len(live.polygon_bodies) == 12 + 1 + len(np.unique(live.polygon_bodies)) - 14 + 1 + 0
-    ) or True
+    assert len(live.ball_radii) == 3  # the balls that hold polygons are not shown
+    assert len(np.unique(live.polygon_bodies)) == 14 < len(live.polygon_bodies)  # the L has several parts
 
 
 def test_bodies_come_and_go():
