@@ -88,17 +88,19 @@ def target_velocity(gap, before, rho, h, anticipate, repair):
 
 @kernel(contract=True)
 def activate_simple(
-    pairs, order, ball_body, plane_body, radius, before, free, rows, laws, h, anticipate, repair, kappa, dimension, out,
+    pairs, ball_body, plane_body, radius, before, free, rows, laws, h, anticipate, repair, kappa, dimension, out,
 ):  # fmt: skip
-    """Fill ``out`` with the simple pairs ``order`` and add their first guess to ``rows``, which start as ``free``.
+    """Fill ``out`` with the contacts of simple pairs and add their first guess to ``rows``, which start as ``free``.
 
     Returns the sum of (rho b)^2 over them.
     """
-    scale = 0.0
+    found, scale = -1, 0.0
     first, second, law, gap, normal = pairs.first, pairs.second, pairs.law, pairs.gap, pairs.normal
     memory, status, balls = pairs.impulse, pairs.status, pairs.balls
-    for found in range(order.size):
-        k = order[found]
+    for k in range(first.size):
+        if not pairs.simple[k]:
+            continue
+        found += 1
         a = ball_body[first[k]] if k < balls else plane_body[first[k]]
         b = ball_body[second[k]]
         nx, ny, nz = normal[k, 0], normal[k, 1], normal[k, 2]
@@ -123,8 +125,10 @@ def activate_simple(
         row[NX], row[NY], row[NZ], row[PX], row[PY], row[PZ] = nx, ny, nz, px, py, pz
         row[TARGET], row[GAMMA] = r, gamma
         out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
-        size = min(radius[first[k]], radius[second[k]]) if k < balls else radius[second[k]]
-        out.sink[found] = max(0.5 * (DEEP * size + min(gap[k], 0.0)), SINKING * size) / h if anticipate else np.inf
+        out.sink[found] = np.inf
+        if anticipate:
+            size = min(radius[first[k]], radius[second[k]]) if k < balls else radius[second[k]]
+            out.sink[found] = max(0.5 * (DEEP * size + min(gap[k], 0.0)), SINKING * size) / h
         fa, fb, ra, rb = free[a], free[b], rows[a], rows[b]
         ma, mb = fa[6], fb[6]
         rho = dimension / ((ma + mb) * (1.0 + (dimension - 1) * (1.0 + kappa)))

@@ -380,7 +380,7 @@ def settle(
     """
     residual, worst, bipotential = 0.0, -1, 0.0
     done, since, count, best, t, last = 0, 0, 1, np.inf, 1.0, np.inf
-    order = work.every[:m]
+    order = work.order[:m]
     if not plain:
         keep_iterate(rows, simple, m, flat, f, work)
     goal, single = tolerance, plain
@@ -423,7 +423,7 @@ def settle_general(
 ):  # fmt: skip
     """Plain Gauss-Seidel where there are general contacts too; returns as `settle`."""
     residual, worst, bipotential, next_check = 0.0, -1, 0.0, 1
-    order = work.every[:m]
+    order = work.order[:m]
     for iteration in range(1, max_iterations + 1):
         sweep_simple(rows, simple, order, kappa)
         sweep_general(rows, inverse, general, g)

@@ -27,10 +27,10 @@ GROUPS, STREAMS, SLABS, CHUNKS = 8, 4, 512, 16
 class Work(NamedTuple):
     """Scratch arrays of the solvers; room for m contacts and N bodies."""
 
-    order: np.ndarray  # (m,) rows in the pair list in the order of a sweep: groups of even slabs, then of odd ones
+    order: np.ndarray  # (m,) contacts in the order of a sweep: groups of even slabs, then of odd ones
     cuts: np.ndarray  # (2 GROUPS + 1,) where the groups begin
-    every: np.ndarray  # (m,) all contacts, which stand in that order
-    few: np.ndarray  # (m,) those of them that need work
+    every: np.ndarray  # (m,) all contacts, in their own order
+    few: np.ndarray  # (m,) those that need work, in the order of a sweep
     few_cuts: np.ndarray  # (2 GROUPS + 1,)
     shares: np.ndarray  # (m,) each contact's part of the squared residual
     impulse: np.ndarray  # (m, 3) the last iterate
@@ -77,7 +77,7 @@ def spread(position, pairs, ball_body):
 
 @kernel
 def arrange(position, rows, pairs, ball_body, plane_body, work):
-    """Fill ``work.order`` with the simple pairs in the order of a sweep, and ``work.cuts``; returns their number.
+    """Fill ``work.order`` and ``work.cuts`` for the contacts of the simple pairs; returns their number.
 
     ``position`` (N, 3) of the bodies. Nothing is valid where there is no room.
     """
@@ -111,13 +111,10 @@ def arrange(position, rows, pairs, ball_body, plane_body, work):
         work.few[k] = slab
         counts[slab] += 1
     begin = cut_groups(counts, work.cuts)
-    m = 0
-    for k in range(pairs.simple.size):
-        if pairs.simple[k]:
-            slab = work.few[m]
-            work.order[begin[slab]] = k
-            begin[slab] += 1
-            m += 1
+    for k in range(m):
+        slab = work.few[k]
+        work.order[begin[slab]] = k
+        begin[slab] += 1
     work.few[:m] = work.order[:m]
     for group in range(2 * GROUPS):
         interleave(work.few[work.cuts[group] : work.cuts[group + 1]], work.order[work.cuts[group] :])
@@ -221,7 +218,8 @@ def hot_contacts(simple, m, work, limit):
     contacts, bodies = 0, 0
     for group in range(2 * GROUPS):
         work.few_cuts[group] = contacts
-        for k in range(work.cuts[group], work.cuts[group + 1]):
+        for n in range(work.cuts[group], work.cuts[group + 1]):
+            k = work.order[n]
             a, b = simple.a[k], simple.b[k]
             if work.mark[a] == 1 or work.mark[b] == 1:
                 work.few[contacts] = k
@@ -280,7 +278,7 @@ def enough(done, residual, tolerance, sinking, met):
 @kernel
 def plain_sweep(rows, inverse, simple, general, g, kappa, work, flip, thread, threads):
     """One sweep over all contacts."""
-    sweep_slabs(rows, simple, work.every, work.cuts, kappa, work.changes[flip], work.barrier, thread, threads)
+    sweep_slabs(rows, simple, work.order, work.cuts, kappa, work.changes[flip], work.barrier, thread, threads)
     if g > 0:
         if thread == 0:
             sweep_general(rows, inverse, general, g)
@@ -315,18 +313,20 @@ def nlgs(
 
 
 @kernel
-def accelerated_sweeps(rows, simple, kappa, order, cuts, bodies, work, count, t, last, thread, threads):
+def accelerated_sweeps(rows, simple, kappa, order, cuts, listed, bodies, work, count, t, last, thread, threads):
     """``count`` sweeps over the contacts ``order`` with Nesterov's extrapolation before each; ends on a sweep.
+
+    ``listed`` are the same contacts in the order in which they stand, where it is known.
 
     ``t`` is the momentum (1 at a start) and ``last`` the change of the sweep before; both are returned. Restarted when
     the change made by a sweep grows.
     """
-    begin, end = part(order.size, thread, threads)
+    begin, end = part(listed.size, thread, threads)
     first, after = part(bodies.size, thread, threads)
     for n in range(count):
         new = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         beta = (t - 1.0) / new
-        extrapolate(rows, simple, order[begin:end], bodies[first:after], work.impulse, work.rows, beta)
+        extrapolate(rows, simple, listed[begin:end], bodies[first:after], work.impulse, work.rows, beta)
         team.wait(work.barrier, threads)
         t = new
         change = sweep_slabs(rows, simple, order, cuts, kappa, work.changes[n % 2], work.barrier, thread, threads)
@@ -351,7 +351,7 @@ def accelerated(
     """
     residual, worst, bipotential, best = 0.0, -1, 0.0, np.inf
     done, since, count, met = 0, 0, 1, max_iterations
-    order, cuts, bodies = work.every[:m], work.cuts, work.everyone
+    order, cuts, listed, bodies = work.order[:m], work.cuts, work.every[:m], work.everyone
     fresh, plain, t, last = True, g > 0, 1.0, np.inf
     while done < max_iterations:
         count = min(count, max_iterations - done)
@@ -361,12 +361,12 @@ def accelerated(
             team.wait(work.barrier, threads)
         else:
             if fresh:
-                begin, end = part(order.size, thread, threads)
+                begin, end = part(listed.size, thread, threads)
                 first, after = part(bodies.size, thread, threads)
-                keep_iterate(rows, simple, order[begin:end], bodies[first:after], work.impulse, work.rows)
+                keep_iterate(rows, simple, listed[begin:end], bodies[first:after], work.impulse, work.rows)
                 t, last = 1.0, np.inf
             t, last = accelerated_sweeps(
-                rows, simple, kappa, order, cuts, bodies, work, count, t, last, thread, threads
+                rows, simple, kappa, order, cuts, listed, bodies, work, count, t, last, thread, threads
             )
         done += count
         before = residual
@@ -398,8 +398,9 @@ def accelerated(
         team.wait(work.barrier, threads)
         fresh = order.size < m
         if 3 * work.found[0] > m:  # most need it: go on over all, with the momentum gained
-            order, cuts, bodies = work.every[:m], work.cuts, work.everyone
+            order, cuts, listed, bodies = work.order[:m], work.cuts, work.every[:m], work.everyone
         else:
             order, cuts, bodies = work.few[: work.found[0]], work.few_cuts, work.bodies[: work.found[1]]
+            listed = order
             fresh = True
     return done, residual, worst, bipotential

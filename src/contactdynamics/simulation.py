@@ -153,6 +153,7 @@ class Simulation:
     def _start_arrays(self):
         """Own, writable copies of the model's arrays, and everything derived from them."""
         self.bodies = Bodies(*(np.array(array) for array in self.model.bodies))
+        self.model = self.model._replace(bodies=self.bodies)  # the scene has its own
         self._taken = len(self.scene.blocks)
         self.pairs, self._spare, self._filled = (detection.no_pairs() for _ in range(3))
         self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
@@ -346,15 +347,10 @@ class Simulation:
             float(self._sums[5]),
         )  # fmt: skip
 
-    def _sorted_simple(self) -> prepare.Simple:
-        """The simple contacts in the order of the pairs: the user does not see the order of the sweeps."""
-        order = np.argsort(self._simple.pair[: self._count[0]])
-        return prepare.Simple(*(array[order] for array in self._simple))
-
     def _contacts(self) -> Contacts:
         """Contacts of both classes, with frames, in the scene's dimension."""
         m, g = self._count
-        d, s, q = self.model.dimension, self._sorted_simple(), self._general
+        d, s, q = self.model.dimension, self._simple, self._general
         normals = np.concatenate([s.row[:m, :3], q.frame[:g, 0]])
         frames = assembly.contact_frames(s, m, q, g, d)
         pair = np.concatenate([s.pair[:m], q.pair[:g]])
@@ -582,7 +578,7 @@ class Simulation:
                 )  # fmt: skip
             if total <= len(out.first):
                 break
-            self._spare = detection.pair_arrays(int(1.3 * total) + 64)
+            self._spare = detection.pair_arrays(int(1.1 * total) + 64)
         self._spare, self._filled = self._filled, out
         self.pairs = detection.Pairs(*(array[:total] for array in out[:-1]), count)
         return total + (self._find_touches(one, two, slack, keep) if self._touching.present else 0)
@@ -653,12 +649,12 @@ class Simulation:
         if len(pairs.first):
             m = iterations.arrange(b.position, self.rows, pairs, *bodies, self._work)
             if m > len(self._work.order):
-                self._work = iterations.work_arrays(int(1.2 * m) + 64, len(self.rows))
+                self._work = iterations.work_arrays(int(1.1 * m) + 64, len(self.rows))
                 iterations.arrange(b.position, self.rows, pairs, *bodies, self._work)
             if m > len(self._simple.pair):
-                self._simple = prepare.simple_contacts(int(1.2 * m) + 64)
+                self._simple = prepare.simple_contacts(int(1.1 * m) + 64)
             scale = prepare.activate_simple(
-                pairs, self._work.order[:m], *bodies, model.balls.radius, self._before, self._free, self.rows,
+                pairs, *bodies, model.balls.radius, self._before, self._free, self.rows,
                 model.laws, h, anticipate, self._repairing, self._kappa, model.dimension, self._simple,
             )  # fmt: skip
         g = 0
@@ -866,7 +862,7 @@ class Simulation:
             b, (m, g), d = self.bodies, self._count, self.model.dimension
             inverse = np.empty((len(b.mass), 3, 3))
             rigid.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse)
-            return assembly.assemble(self._free, inverse, self._sorted_simple(), m, self._general, g, self.pairs.gap, d)
+            return assembly.assemble(self._free, inverse, self._simple, m, self._general, g, self.pairs.gap, d)
 
     def _free_from_rest(self) -> bool:
         """Free velocity of a step that starts with all bodies at rest, at the present positions; as `_load`."""

@@ -58,7 +58,7 @@ def sweep(echo) -> dict:
         for _ in range(3):
             sim.step()
         m, s = sim._count[0], sim._simple
-        order = np.arange(m, dtype=np.uint32)
+        order = sim._work.order[:m].copy()
         ours = _best(lambda sim=sim, s=s, order=order: gauss_seidel.sweep_simple(sim.rows, s, order, 2.5)) / m * 1e9
         theirs = math.nan
         if c_sweep:
@@ -76,7 +76,19 @@ def sweep(echo) -> dict:
 def _on_threads(sim, echo) -> dict:
     """Accelerated sweeps on one and on two threads, in turn: nanoseconds per contact, and the ratio of their speeds."""
     m, work, best = sim._count[0], sim._work, {1: math.inf, 2: math.inf}
-    problem = (sim.rows, sim._simple, 2.5, work.every[:m], work.cuts, work.everyone, work, 20, 1.0, math.inf)
+    problem = (
+        sim.rows,
+        sim._simple,
+        2.5,
+        work.order[:m],
+        work.cuts,
+        work.every[:m],
+        work.everyone,
+        work,
+        20,
+        1.0,
+        math.inf,
+    )
     teams = {threads: Team(threads) for threads in best}
     for _ in range(20):
         for threads, team in teams.items():
