@@ -82,7 +82,7 @@ def plot_clouds(exploration, contacts=None, ax=None):
         plus, minus = exploration.friction[contact]
         ax.plot([-minus * top, 0, plus * top], [top, 0, top], color=f"C{k}", lw=0.6, alpha=0.5)
     ax.set(xlabel="tangential impulse", ylabel="normal impulse")
-    ax.legend(frameon=False, fontsize=8, loc="lower right")
+    ax.legend(fontsize=8, loc="lower right", framealpha=1.0)
     return ax
 
 
