@@ -412,7 +412,7 @@ class Simulation:
         moved = clock()
         self._detect()
         detected = clock()
-        framed, iterations, residual, worst, complementarity = self._solve()
+        framed, iterations, residual, worst, bipotential = self._solve()
         solved = clock()
         self._book(residual)
         rigid.drift(bodies.position, bodies.orientation, self.rows, h / 2)
@@ -421,7 +421,7 @@ class Simulation:
         self.steps += 1
         self.time = self.steps * h
         self.stepping = False
-        self._finish_report(iterations, residual, worst, complementarity)
+        self._finish_report(iterations, residual, worst, bipotential)
         ended = clock()
         record = self.last_seconds["record"]  # of the step before: this one's is known only at its end
         self.last_seconds = {
@@ -615,10 +615,10 @@ class Simulation:
             problem = (self.rows, self._inverse, self._simple, m, self._general, g, self._kappa, self.model.dimension,
                        scale, self.tolerance, self.max_iterations, self._work, self._hint)  # fmt: skip
             if self._touching.count:
-                done, residual, worst, complementarity = self._touching.solve(*problem)
+                done, residual, worst, bipotential = self._touching.solve(*problem)
             else:
                 team = self._team if m > SMALL else self._alone
-                done, residual, worst, complementarity = team(SOLVERS[self.solver], *problem)
+                done, residual, worst, bipotential = team(SOLVERS[self.solver], *problem)
             sweeps += done if self._contact_count() else 0
             self._hint = done
             begun = self.pairs.status.copy(), self._touching.touches.status.copy()
@@ -636,7 +636,7 @@ class Simulation:
                 cone, size = max(cone, other), size + more
             self._cone = cone / math.sqrt(size) if size > 0 else 0.0
             if self.penetration != "anticipate" or not self._more_contacts(begun):
-                return framed, sweeps, residual, worst, complementarity
+                return framed, sweeps, residual, worst, bipotential
             self.rows[:] = self._free
 
     def _fill(self) -> float:
@@ -739,7 +739,7 @@ class Simulation:
                 self.recovery * self.time_step, self.model.gravity,
             )  # fmt: skip
 
-    def _finish_report(self, iterations, residual, worst, complementarity):
+    def _finish_report(self, iterations, residual, worst, bipotential):
         """The `SolveReport` of the step, and what the failure policy asks."""
         contacts = self._contact_count()
         depth, relative = 0.0, 0.0
@@ -765,7 +765,7 @@ class Simulation:
             worst,
             depth,
             self._cone,
-            complementarity,
+            bipotential,
             message,
             relative,
         )
@@ -908,7 +908,7 @@ class Simulation:
         self._detect(slack * self._small)
         sweeps, before, decided = 0, math.inf, False
         while not decided:
-            _, iterations, residual, worst, complementarity = self._solve()
+            _, iterations, residual, worst, bipotential = self._solve()
             sweeps += iterations
             left = float(np.sqrt((self.rows[b.kind == FREE, :6] ** 2).sum(axis=1).max()))
             share = left / fall if fall > 0 else left
@@ -922,7 +922,7 @@ class Simulation:
             f"Undecided: residual {residual:.1e} after {sweeps} sweeps, asked {self.tolerance:.0e}; raise "
             "max_iterations, or limit if velocities of its size do not matter."
         )  # fmt: skip
-        report = SolveReport(residual, sweeps, solved, self._contact_count(), worst, 0.0, self._cone, complementarity,
+        report = SolveReport(residual, sweeps, solved, self._contact_count(), worst, 0.0, self._cone, bipotential,
                              message)  # fmt: skip
         return Equilibrium(found, share, self._contacts(), report)
 

@@ -32,7 +32,7 @@ PARAMETERS = {
     "tolerance": 1e-6,  # the arch multiplies the force of the object: a loose one lets stones sink into each other
     "film_frames": 36,
 }
-QUICK = {"travel": 0.16, "step": 2e-3, "tolerance": 1e-5, "film_frames": 4}
+QUICK = {"travel": 0.16, "tolerance": 1e-5, "film_frames": 4}
 
 MOVED = 0.03  # of the thickness: joints that have opened, or slid, by less are counted as closed
 
