@@ -355,6 +355,21 @@ def extend(old: Neighbours, places: np.ndarray, radius: np.ndarray) -> Neighbour
     return found
 
 
+def renumber(pairs: Pairs, order: np.ndarray) -> Pairs:
+    """The pairs when ball ``order[k]`` becomes ball k: sorted again; where the two change places, so does the sign."""
+    new, n = np.argsort(order).astype(np.int32), pairs.balls
+    first, second = pairs.first.copy(), new[pairs.second]
+    first[:n] = new[first[:n]]
+    sign = np.ones((len(first), 1))
+    sign[:n][first[:n] > second[:n]] = -1.0
+    low, high = np.minimum(first[:n], second[:n]), np.maximum(first[:n], second[:n])
+    first[:n], second[:n] = low, high
+    sort = np.lexsort((second, first, np.arange(len(first)) >= n))
+    columns = (first, second, pairs.law, pairs.simple, pairs.gap, sign * pairs.normal, sign * pairs.impulse,
+               sign * pairs.moment, pairs.status)  # fmt: skip
+    return Pairs(*(column[sort] for column in columns), n)
+
+
 @kernel(inline=True)
 def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, position):
     """U_n of a pair of bodies at the point p; the spin of a ball has no part in it."""

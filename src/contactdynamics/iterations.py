@@ -76,18 +76,49 @@ def spread(position, pairs, ball_body):
 
 
 @kernel
-def arrange(position, rows, pairs, ball_body, plane_body, work):
+def grid(position, rows, pairs, ball_body, plane_body, least):
+    """The slabs: their axis, width (``least`` where no two free bodies in contact are farther), first one and number.
+
+    Their bounds are multiples of the width: they stay where they are from step to step.
+    """
+    axis, low, high = spread(position, pairs, ball_body)
+    width = least
+    for k in range(pairs.simple.size):
+        a = ball_body[pairs.first[k]] if k < pairs.balls else plane_body[pairs.first[k]]
+        b = ball_body[pairs.second[k]]
+        if pairs.simple[k] and rows[a, 6] > 0.0 and rows[b, 6] > 0.0:
+            width = max(width, 1.001 * abs(position[a, axis] - position[b, axis]))
+    if width == 0.0:
+        width = 1.0
+    if high - low > SLABS * width:
+        width *= np.ceil((high - low) / (SLABS * width))
+    first = np.floor(low / width)
+    return axis, width, first, int(np.floor(high / width) - first) + 1
+
+
+def slices(position, rows, pairs, ball_body, plane_body, least) -> np.ndarray:
+    """The order (N,) of bodies slab by slab; in a slab row by row."""
+    axis, width, _, _ = grid(position, rows, pairs, ball_body, plane_body, least)
+    if not len(pairs.second):
+        axis = int(np.argmax(np.var(position[ball_body], axis=0)))
+    other = [k for k in np.argsort(-np.var(position[ball_body], axis=0), kind="stable") if k != axis]
+    cells = np.floor(position / width)
+    return np.lexsort((position[:, other[1]], cells[:, other[0]], cells[:, axis]))
+
+
+@kernel
+def arrange(position, rows, pairs, ball_body, plane_body, least, work):
     """Fill ``work.order`` and ``work.cuts`` for the contacts of the simple pairs; returns their number.
 
-    ``position`` (N, 3) of the bodies. Nothing is valid where there is no room.
+    ``position`` (N, 3) of the bodies; ``least``: see `grid`. Nothing is valid where there is no room.
     """
     m = 0
     for k in range(pairs.simple.size):
         m += pairs.simple[k]
     if m > work.order.size:
         return m
-    axis, low, high = spread(position, pairs, ball_body)
-    width, m = 0.0, 0
+    axis, width, first, slabs = grid(position, rows, pairs, ball_body, plane_body, least)
+    counts, m = np.zeros(slabs, dtype=np.int64), 0
     for k in range(pairs.simple.size):
         if not pairs.simple[k]:
             continue
@@ -97,19 +128,11 @@ def arrange(position, rows, pairs, ball_body, plane_body, work):
         if rows[a, 6] == 0.0:
             x = y
         elif rows[b, 6] > 0.0:
-            width = max(width, abs(x - y))
             x = min(x, y)
-        work.shares[m] = x
-        m += 1
-    slabs = SLABS
-    if SLABS * 1.001 * width > high - low:
-        slabs = int(max(1.0, (high - low) / (1.001 * width)))
-    scale = slabs / (high - low) if high > low else 0.0
-    counts = np.zeros(slabs, dtype=np.int64)
-    for k in range(m):
-        slab = int(min(max((work.shares[k] - low) * scale, 0.0), slabs - 1.0))
-        work.few[k] = slab
+        slab = int(min(max(np.floor(x / width) - first, 0.0), slabs - 1.0))
+        work.few[m] = slab
         counts[slab] += 1
+        m += 1
     begin = cut_groups(counts, work.cuts)
     for k in range(m):
         slab = work.few[k]

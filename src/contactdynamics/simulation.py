@@ -29,6 +29,7 @@ from .touching import Touching
 
 SOLVERS = {"accelerated": iterations.accelerated, "nlgs": iterations.nlgs}
 SMALL = 500  # contacts up to which one thread is faster
+SORT_FROM, SORT_EVERY = 1000, 1000  # balls from which bodies are sorted in space, and steps from one time to the next
 STAGES = ("detection", "frames", "solve", "integrate", "record")
 
 
@@ -155,6 +156,7 @@ class Simulation:
         self.bodies = Bodies(*(np.array(array) for array in self.model.bodies))
         self.model = self.model._replace(bodies=self.bodies)  # the scene has its own
         self._taken = len(self.scene.blocks)
+        self._ball_number = np.arange(len(self.model.balls.radius))  # in the order in which they came
         self.pairs, self._spare, self._filled = (detection.no_pairs() for _ in range(3))
         self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
         self._count, self._touching = (0, 0), Touching()
@@ -173,6 +175,7 @@ class Simulation:
         """Arrays that follow from the bodies: at the start, and when bodies come or go."""
         bodies, laws, model = self.bodies, self.model.laws, self.model
         n = len(bodies.mass)
+        self._by_number = np.argsort(bodies.identity)  # rows in the order of the numbers: see `_sort`
         simple = bodies.simple.copy()
         simple[model.planes.body] = True
         for identity, (_, spin) in model.drives.items():
@@ -198,6 +201,7 @@ class Simulation:
         self._moved = np.empty(len(model.balls.radius), dtype=np.int32)
         self._near = np.empty(max(64, min(len(model.balls.radius), 65536)), dtype=np.int32)
         self._small = float(model.balls.radius.min()) if len(model.balls.radius) else 1.0
+        self._width = 2.02 * float(model.balls.radius.max(initial=0.0))  # of a slab: two balls in contact at least
         springs = model.springs._replace(
             first=self._rows_of(model.springs.first), second=self._rows_of(model.springs.second)
         )
@@ -206,8 +210,10 @@ class Simulation:
 
     def _row(self, identity: int) -> int | None:
         """The row of the body with this number, None where it was removed."""
-        row = int(np.searchsorted(self.bodies.identity, identity))
-        return row if row < len(self.bodies.identity) and self.bodies.identity[row] == identity else None
+        known = self.bodies.identity
+        at = int(np.searchsorted(known, identity, sorter=self._by_number))
+        row = int(self._by_number[at]) if at < len(known) else -1
+        return row if row >= 0 and known[row] == identity else None
 
     def _rows_of(self, identities) -> np.ndarray:
         """The rows of the bodies with these numbers; -1 for the ground, -2 for bodies that were removed."""
@@ -248,6 +254,9 @@ class Simulation:
             springs=self.scene.springs(), drives=self.scene.drives, forces=self.scene.forces,
             laws=laws[0], law_index=laws[1], law_axes=laws[2], corners=join([model.corners, *corners], Corners),
         )  # fmt: skip
+        more = len(self.model.balls.radius) - len(self._ball_number)
+        latest = self._ball_number.max(initial=-1)
+        self._ball_number = np.append(self._ball_number, latest + 1 + np.arange(more))
         lists = self._neighbours
         self._derive()
         if lists is not None:
@@ -271,6 +280,7 @@ class Simulation:
         new_row = np.cumsum(stay) - 1
         ball, plane = stay[model.balls.body], stay[model.planes.body]
         balls = Balls(*(array[ball] for array in model.balls))
+        self._ball_number = self._ball_number[ball]
         planes = Planes(*(array[plane] for array in model.planes))
         corners = Corners(*(array[stay[model.corners.body]] for array in model.corners))
         first = np.concatenate([ball[pairs.first[: pairs.balls]], plane[pairs.first[pairs.balls :]]])
@@ -292,6 +302,37 @@ class Simulation:
         self._derive()
         self._count_inflow()
 
+    def _sort(self):
+        """Put the bodies, and with them their balls and contacts, in the order of the slabs in which they are swept.
+
+        What touches then stands together in memory. Called by the count of steps alone, so that a resumed run has the
+        same bits. Only where all contacts are simple: their law does not know which body is the first.
+        """
+        model, position = self.model, self.bodies.position
+        if len(model.balls.radius) < SORT_FROM or not self._all_simple or self._touching.present:
+            return
+        order = iterations.slices(position, self.rows, self.pairs, model.balls.body, model.planes.body, self._width)
+        row = np.argsort(order)  # of the bodies, from now on
+        ball = np.lexsort((self._ball_number, row[model.balls.body]))
+        balls = Balls(*(array[ball] for array in model.balls))
+        self.bodies, self.rows = Bodies(*(array[order] for array in self.bodies)), self.rows[order]
+        self.model = model._replace(
+            bodies=self.bodies, balls=balls._replace(body=row[balls.body]),
+            planes=model.planes._replace(body=row[model.planes.body]),
+        )  # fmt: skip
+        self._ball_number, self.pairs = self._ball_number[ball], detection.renumber(self.pairs, ball)
+        self._count = (0, 0)
+        self._derive()
+
+    def by_number(self) -> tuple[Bodies, Balls, Planes, Corners]:
+        """Bodies and their shapes in the order of their numbers, as the user, frames and files have them."""
+        order, model = self._by_number, self.model
+        row, ball = np.argsort(order), np.argsort(self._ball_number)
+        b = self.bodies._replace(velocity=self.rows[:, :3], spin=self.rows[:, 3:6] / self.rows[:, 7:])
+        balls = Balls(*(array[ball] for array in model.balls))
+        tables = (table._replace(body=row[table.body]) for table in (balls, model.planes, model.corners))
+        return Bodies(*(array[order] for array in b)), *tables
+
     def _count_inflow(self):
         """Book the kinetic energy that came or went with bodies."""
         kinetic = self._kinetic()
@@ -301,12 +342,12 @@ class Simulation:
     # ---- what the user reads ---------------------------------------------------------------------------------------
 
     def _flat(self, array):
-        return array[..., : self.model.dimension].copy()
+        return array[self._by_number, : self.model.dimension]
 
     @property
     def identities(self) -> np.ndarray:
         """(N,) the numbers that `Scene.add` gave to the bodies, row by row."""
-        return self.bodies.identity.copy()
+        return self.bodies.identity[self._by_number]
 
     @property
     def positions(self) -> np.ndarray:
@@ -316,7 +357,7 @@ class Simulation:
     @property
     def rotations(self) -> np.ndarray:
         """(N, 4) unit quaternions (w, x, y, z) in 3D, (N,) angles in (-pi, pi] in 2D."""
-        q = quaternions.product(self.bodies.orientation, quaternions.conjugate(self.bodies.principal))
+        q = quaternions.product(self.bodies.orientation, quaternions.conjugate(self.bodies.principal))[self._by_number]
         if self.model.dimension == 3:
             return q
         return np.angle((q[:, 0] + 1j * q[:, 3]) ** 2)
@@ -329,7 +370,7 @@ class Simulation:
     @property
     def spins(self) -> np.ndarray:
         """(N, 3) in space in 3D, (N,) in 2D; rad/s."""
-        spin = self.rows[:, 3:6] / self.rows[:, 7:]
+        spin = (self.rows[:, 3:6] / self.rows[:, 7:])[self._by_number]
         return spin if self.model.dimension == 3 else spin[:, 2]
 
     @property
@@ -407,6 +448,8 @@ class Simulation:
         self.stepping = True  # until the state is whole again: a step that was cut short is not recorded
         for function in self.before_step:
             function(self)
+        if self.steps % SORT_EVERY == 0:
+            self._sort()
         h, bodies = self.time_step, self.bodies
         self._free_motion()
         moved = clock()
@@ -647,10 +690,10 @@ class Simulation:
             self._work = iterations.work_arrays(len(self._work.order), len(self.rows))
         bodies = model.balls.body, model.planes.body
         if len(pairs.first):
-            m = iterations.arrange(b.position, self.rows, pairs, *bodies, self._work)
+            m = iterations.arrange(b.position, self.rows, pairs, *bodies, self._width, self._work)
             if m > len(self._work.order):
                 self._work = iterations.work_arrays(int(1.1 * m) + 64, len(self.rows))
-                iterations.arrange(b.position, self.rows, pairs, *bodies, self._work)
+                iterations.arrange(b.position, self.rows, pairs, *bodies, self._width, self._work)
             if m > len(self._simple.pair):
                 self._simple = prepare.simple_contacts(int(1.1 * m) + 64)
             scale = prepare.activate_simple(
@@ -967,10 +1010,9 @@ class Simulation:
         """The present state as a `Frame`, the same that a result file gives."""
         from .storage import make_frame
 
-        b = self.bodies._replace(velocity=self.rows[:, :3].copy(), spin=self.rows[:, 3:6] / self.rows[:, 7:])
-        b = b._replace(position=b.position.copy(), orientation=b.orientation.copy())
+        b, balls, planes, corners = self.by_number()
         return make_frame(self.time, self.steps, self.time_step, self.model.dimension, self.scene.gravity, b,
-                          self.model.balls, self.model.planes, self.contacts, self.model.corners)  # fmt: skip
+                          balls, planes, self.contacts, corners)  # fmt: skip
 
     def restore(self, path) -> "Simulation":
         """Take over the last state of a result file, to go on from it with the same bits.
@@ -984,17 +1026,20 @@ class Simulation:
             pairs, checkpoint = storage.restored_memory(recording)
             scaled = storage.scaled_spins(recording)
             self.steps, self.time = int(recording.file["frames/step"][-1]), float(recording.times[-1])
-        self.bodies = block.bodies
-        self.model = self.model._replace(
-            bodies=block.bodies, balls=block.balls, planes=block.planes, corners=block.corners
-        )
         self.scene.blocks, self._taken = [block], 1
+        order, self._ball_number = checkpoint["row_order"], checkpoint["ball_order"]
+        row = np.argsort(order)
+        balls = Balls(*(array[self._ball_number] for array in block.balls))
+        tables = (table._replace(body=row[table.body]) for table in (balls, block.planes, block.corners))
+        self.bodies = Bodies(*(array[order] for array in block.bodies))
+        self.model = self.model._replace(**dict(zip(("balls", "planes", "corners"), tables, strict=True)))
+        self.model = self.model._replace(bodies=self.bodies)
         self.failures, self.scene.count, *rest = (int(n) for n in checkpoint["numbers"])
         self._hint = rest[0] if rest else 0
         self._sums[: len(checkpoint["sums"])], self._works = checkpoint["sums"], checkpoint["works"]
         self.seconds = dict(zip(STAGES, checkpoint["seconds"].tolist(), strict=True))
         self.rows = self._packed(self.bodies)
-        self.rows[:, 3:6] = scaled
+        self.rows[:, 3:6] = scaled[order]
         self.pairs, self._count = pairs, (0, 0)
         self._touching.restore(checkpoint)
         self._derive()

@@ -49,7 +49,7 @@ INDEX = ("time", "step", "body_start", "bodies", "contact_start", "contacts")
 
 def frame_arrays(simulation) -> dict:
     """The arrays of the present frame, as they are written."""
-    b, c = simulation.bodies, simulation.contacts
+    b, c = simulation.by_number()[0], simulation.contacts
     k = len(c.gap)
 
     def wide(array, columns):
@@ -63,8 +63,8 @@ def frame_arrays(simulation) -> dict:
         "time": simulation.time,
         "step": simulation.steps,
         "bodies": {
-            "identity": b.identity.copy(), "position": b.position.copy(), "orientation": b.orientation.copy(),
-            "velocity": simulation.rows[:, :3].copy(), "scaled_spin": simulation.rows[:, 3:6].copy(),
+            "identity": b.identity, "position": b.position, "orientation": b.orientation, "velocity": b.velocity,
+            "scaled_spin": simulation.rows[simulation._by_number, 3:6],
         },
         "contacts": {
             "bodies": c.bodies, "point": wide(c.point, 3), "normal": wide(c.normal, 3),
@@ -84,6 +84,9 @@ def checkpoint_arrays(simulation) -> dict:
         "sums": simulation._sums.copy(), "works": simulation._works.copy(),
         "numbers": np.array([simulation.failures, simulation.scene.count, simulation._hint], dtype=np.int64),
         "seconds": np.array(list(simulation.seconds.values())),
+        # rows and balls in the order of the simulation, by their place in the frame and among the balls present
+        "row_order": np.argsort(simulation._by_number),
+        "ball_order": np.argsort(np.argsort(simulation._ball_number)),
     } | simulation._touching.memory()  # fmt: skip
 
 
@@ -153,12 +156,12 @@ def _append_static(file: h5py.File, simulation) -> None:
     """Bodies that came since the last commit."""
     known = len(file["bodies/identity"]) if "bodies/identity" in file else 0
     newest = int(file["bodies/identity"][-1]) if known else -1
-    b, model = simulation.bodies, simulation.model
+    b, balls, planes, corners = simulation.by_number()
     new = b.identity > newest
     for name in STATIC:
         array = getattr(b, name)[new]
         _append(file.require_group("bodies"), name, array, False)
-    for group, table in (("balls", model.balls), ("planes", model.planes), ("corners", model.corners)):
+    for group, table in (("balls", balls), ("planes", planes), ("corners", corners)):
         rows = new[table.body]
         for name, array in zip(table._fields, table, strict=True):
             column = b.identity[array[rows]] if name == "body" else array[rows]
@@ -424,6 +427,11 @@ def last_block(recording: Recording) -> Block:
 def restored_memory(recording: Recording) -> tuple[Pairs, dict]:
     """The contact memory as a pair list, and the other arrays of the checkpoint."""
     c = {name: data[:] for name, data in recording.file["checkpoint"].items()}
+    if "row_order" not in c:  # written before bodies were sorted
+        c["row_order"], c["ball_order"] = (
+            np.arange(recording.file["frames/bodies"][-1]),
+            np.arange(len(recording._balls.radius)),
+        )
     k = len(c["first"])
     split = int((~c["plane"]).sum())
     pairs = Pairs(

@@ -197,7 +197,7 @@ def scenes(echo, folder: str | None = None) -> dict:
         sim = Simulation(scene, time_step=1e-3, tolerance=1e-3, max_iterations=20_000, penetration="anticipate")
         sim.step()
         rows = [_timed(sim, 499), _timed(sim, 500)]
-        speed = float(np.sqrt((sim.velocities[sim.bodies.kind == FREE] ** 2).sum(axis=1)).mean())
+        speed = float(np.sqrt((sim.velocities[sim.frame().kinds == FREE] ** 2).sum(axis=1)).mean())
         results[path.stem] = {
             "grains": len(radii), "fall_milliseconds": rows[0][0], "rest_milliseconds": rows[1][0],
             "fall_sweeps": rows[0][1], "rest_sweeps": rows[1][1], "overlap": max(rows[0][2], rows[1][2]),
