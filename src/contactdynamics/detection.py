@@ -35,6 +35,7 @@ class Pairs(NamedTuple):
     impulse: np.ndarray  # (K, 3) in space, on the second body, N s
     moment: np.ndarray  # (K, 3) in space, N m s
     status: np.ndarray  # (K,)
+    source: np.ndarray  # (K,) row of the same pair in the list before, -1 where it is new
     balls: int  # number of pairs of balls
 
 
@@ -43,7 +44,8 @@ def pair_arrays(room: int) -> Pairs:
     rows = [np.empty(room, dtype=np.int32) for _ in range(3)]
     vectors = [np.empty((room, 3)) for _ in range(3)]
     return Pairs(
-        *rows, np.empty(room, dtype=bool), np.empty(room), *vectors, np.empty(room, dtype=np.int8), 0
+        *rows, np.empty(room, dtype=bool), np.empty(room), *vectors, np.empty(room, dtype=np.int8),
+        np.empty(room, dtype=np.int32), 0,
     )  # fmt: skip
 
 
@@ -366,7 +368,7 @@ def renumber(pairs: Pairs, order: np.ndarray) -> Pairs:
     first[:n], second[:n] = low, high
     sort = np.lexsort((second, first, np.arange(len(first)) >= n))
     columns = (first, second, pairs.law, pairs.simple, pairs.gap, sign * pairs.normal, sign * pairs.impulse,
-               sign * pairs.moment, pairs.status)  # fmt: skip
+               sign * pairs.moment, pairs.status, pairs.source)  # fmt: skip
     return Pairs(*(column[sort] for column in columns), n)
 
 
@@ -406,15 +408,24 @@ def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, 
     return gap + h * u < -1e-9 * size
 
 
-@kernel(inline=True)
-def enter(out, at, first, second, law, simple, gap, nx, ny, nz, old, k, held):
-    """Write an active pair, with the memory of row ``k`` of ``old`` where ``held``."""
-    out.first[at], out.second[at], out.law[at], out.simple[at], out.gap[at] = first, second, law, simple, gap
-    out.normal[at, 0], out.normal[at, 1], out.normal[at, 2] = nx, ny, nz
-    for c in range(3):
-        out.impulse[at, c] = old.impulse[k, c] if held else 0.0
-        out.moment[at, c] = old.moment[k, c] if held else 0.0
-    out.status[at] = old.status[k] if held else OPEN
+@kernel
+def recall(old, out, total):
+    """Take over impulse, moment and status of the pairs that stand in ``old``."""
+    impulse, moment, status, simple, source = out.impulse, out.moment, out.status, out.simple, out.source
+    old_impulse, old_moment, old_status = old.impulse, old.moment, old.status
+    for at in range(total):
+        k = source[at]
+        if k < 0:
+            status[at] = OPEN
+            for c in range(3):
+                impulse[at, c] = moment[at, c] = 0.0
+        else:
+            status[at] = old_status[k]
+            for c in range(3):
+                impulse[at, c] = old_impulse[k, c]
+            if not simple[at]:
+                for c in range(3):
+                    moment[at, c] = old_moment[k, c]
 
 
 @kernel
@@ -423,34 +434,44 @@ def find_ball_contacts(
     two, h, slack, anticipate, keep, old, outlined, out,
 ):  # fmt: skip
     """Active pairs of balls, in order, into ``out``; returns their number (more than its room: do it again)."""
-    found, k = 0, 0
-    wide = anticipate or sticky_law.any()  # open gaps may take part
+    # Arrays out of the tuples once: taken inside the loop, each is counted as a reference again and again.
+    first, second, rule, simple, gaps, normal, source = (
+        out.first, out.second, out.law, out.simple, out.gap, out.normal, out.source
+    )  # fmt: skip
+    known_first, known_second, known_status, known = old.first, old.second, old.status, old.balls
+    found, k, room = 0, 0, first.size
+    wide, shaped = anticipate or sticky_law.any(), outlined.any()  # open gaps may take part; there are polygons
     for i in range(radius.size):
         a = body[i]
+        xi, yi, zi, ri = places[i, 0], places[i, 1], places[i, 2], radius[i] + slack
         for n in range(start[i], start[i] + count[i]):
             j = other[n]
-            x, y, z = places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
+            x, y, z = places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi
             square = x * x + y * y + z * z
-            touch = radius[i] + radius[j] + slack
+            touch = ri + radius[j]
             if square > touch * touch * (1.0 + ROUNDING) and not wide:
                 continue
-            if outlined[i] or outlined[j]:  # holds a polygon: see `narrow`
+            if shaped and (outlined[i] or outlined[j]):  # holds a polygon: see `narrow`
                 continue
             distance = np.sqrt(square)
             gap, f = distance - touch, 1.0 / distance
             nx, ny, nz = x * f, y * f, z * f
-            while k < old.balls and (old.first[k] < i or (old.first[k] == i and old.second[k] < j)):
+            while k < known and (known_first[k] < i or (known_first[k] == i and known_second[k] < j)):
                 k += 1
-            held = k < old.balls and old.first[k] == i and old.second[k] == j
+            held = k < known and known_first[k] == i and known_second[k] == j
             b = body[j]
-            px, py, pz = places[j, 0] - radius[j] * nx, places[j, 1] - radius[j] * ny, places[j, 2] - radius[j] * nz
             law = law_index[material[i], material[j]]
-            if not takes_part(gap, held, old.status[k] if held else OPEN, keep, sticky_law[law], anticipate, one, two,
-                              a, b, nx, ny, nz, px, py, pz, position, h, radius[j]):  # fmt: skip
-                continue
-            if found < out.first.size:
-                simple = simple_body[a] and simple_body[b] and simple_law[law]
-                enter(out, found, i, j, law, simple, gap, nx, ny, nz, old, k, held)
+            if gap > 0.0:
+                r = radius[j]
+                px, py, pz = places[j, 0] - r * nx, places[j, 1] - r * ny, places[j, 2] - r * nz
+                if not takes_part(gap, held, known_status[k] if held else OPEN, keep, sticky_law[law], anticipate, one,
+                                  two, a, b, nx, ny, nz, px, py, pz, position, h, r):  # fmt: skip
+                    continue
+            if found < room:
+                first[found], second[found], rule[found], gaps[found] = i, j, law, gap
+                simple[found] = simple_body[a] and simple_body[b] and simple_law[law]
+                normal[found, 0], normal[found, 1], normal[found, 2] = nx, ny, nz
+                source[found] = k if held else -1
             found += 1
     return found
 
@@ -461,7 +482,11 @@ def find_plane_contacts(
     sticky_law, simple_body, position, one, two, h, slack, anticipate, keep, old, outlined, at, out,
 ):  # fmt: skip
     """Active pairs of a plane and a ball, in order, into ``out`` from row ``at`` on; returns the row after them."""
-    found, k = at, old.balls
+    first, second, rule, simple, gaps, normal, source = (
+        out.first, out.second, out.law, out.simple, out.gap, out.normal, out.source
+    )  # fmt: skip
+    known_first, known_second, known_status = old.first, old.second, old.status
+    found, k, known, room = at, old.balls, old.first.size, first.size
     wide = anticipate or sticky_law.any()
     for p in range(plane_body.size):
         a = plane_body[p]
@@ -472,16 +497,18 @@ def find_plane_contacts(
             b = body[i]
             if (gap > ROUNDING * radius[i] and not wide) or kind[b] != FREE or outlined[i]:
                 continue
-            while k < old.first.size and (old.first[k] < p or (old.first[k] == p and old.second[k] < i)):
+            while k < known and (known_first[k] < p or (known_first[k] == p and known_second[k] < i)):
                 k += 1
-            held = k < old.first.size and old.first[k] == p and old.second[k] == i
+            held = k < known and known_first[k] == p and known_second[k] == i
             px, py, pz = places[i, 0] - radius[i] * nx, places[i, 1] - radius[i] * ny, places[i, 2] - radius[i] * nz
             law = law_index[plane_material[p], material[i]]
-            if not takes_part(gap, held, old.status[k] if held else OPEN, keep, sticky_law[law], anticipate, one, two,
-                              a, b, nx, ny, nz, px, py, pz, position, h, radius[i]):  # fmt: skip
+            if not takes_part(gap, held, known_status[k] if held else OPEN, keep, sticky_law[law], anticipate, one,
+                              two, a, b, nx, ny, nz, px, py, pz, position, h, radius[i]):  # fmt: skip
                 continue
-            if found < out.first.size:
-                simple = simple_body[a] and simple_body[b] and simple_law[law]
-                enter(out, found, p, i, law, simple, gap, nx, ny, nz, old, k, held)
+            if found < room:
+                first[found], second[found], rule[found], gaps[found] = p, i, law, gap
+                simple[found] = simple_body[a] and simple_body[b] and simple_law[law]
+                normal[found, 0], normal[found, 1], normal[found, 2] = nx, ny, nz
+                source[found] = k if held else -1
             found += 1
     return found

@@ -322,30 +322,30 @@ def store_simple(rows, contacts, count, kappa, tolerance, pairs):
     that friction can take away, W_t gamma P_n. Returns the largest violation of a cone and the sum of |P|^2.
     """
     cone, size = 0.0, 0.0
-    for k in range(count):
-        c, pair = contacts.row[k], contacts.pair[k]
-        px, py, pz = c[PX], c[PY], c[PZ]
-        p_n = px * c[NX] + py * c[NY] + pz * c[NZ]
+    row, kept, impulse = contacts.row, pairs.status, pairs.impulse
+    for k in range(count):  # no views of rows here: each would be counted as a reference, which takes longer than the rest
+        pair, gamma = contacts.pair[k], row[k, GAMMA]
+        nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
+        p_n = px * nx + py * ny + pz * nz
         square = px * px + py * py + pz * pz
         p_t = np.sqrt(max(0.0, square - p_n * p_n))
         size += square
-        cone = max(cone, p_t - c[GAMMA] * p_n, -p_n)
+        cone = max(cone, p_t - gamma * p_n, -p_n)
         status = SLIDING
         if p_n <= 0.0:
             status = SEPARATING
-        elif c[GAMMA] > 0.0:
-            if p_t < c[GAMMA] * p_n * (1.0 - 1e-9):
+        elif gamma > 0.0:
+            if p_t < gamma * p_n * (1.0 - 1e-9):
                 status = STICKING
             else:
                 a, b = contacts.a[k], contacts.b[k]
-                x, y, z = slip(rows, a, b, c[NX], c[NY], c[NZ])
-                u_n = x * c[NX] + y * c[NY] + z * c[NZ]
-                taken = (1.0 + kappa) * (rows[a, 6] + rows[b, 6]) * c[GAMMA] * p_n
+                x, y, z = slip(rows, a, b, nx, ny, nz)
+                u_n = x * nx + y * ny + z * nz
+                taken = (1.0 + kappa) * (rows[a, 6] + rows[b, 6]) * gamma * p_n
                 if x * x + y * y + z * z - u_n * u_n <= (tolerance * taken) ** 2:
                     status = STICKING
-        contacts.status[k] = status
-        pairs.status[pair] = status
-        pairs.impulse[pair, 0], pairs.impulse[pair, 1], pairs.impulse[pair, 2] = px, py, pz
+        contacts.status[k] = kept[pair] = status
+        impulse[pair, 0], impulse[pair, 1], impulse[pair, 2] = px, py, pz
     return cone, size
 
 

@@ -57,90 +57,82 @@ def work_arrays(contacts: int, bodies: int) -> Work:
 
 
 @kernel
-def spread(position, pairs, ball_body):
-    """The axis along which the contacts spread most, and the interval that holds nearly all of them."""
-    count, total, square = pairs.second.size, np.zeros(3), np.zeros(3)
-    for k in range(count):
-        x = position[ball_body[pairs.second[k]]]
-        for c in range(3):
-            total[c] += x[c]
-            square[c] += x[c] * x[c]
+def grid(position, rows, gap, reach):
+    """The slabs: their axis, width, the first one and how many there are.
+
+    The axis is that along which the free bodies spread most; slabs hold nearly all of them, the outer ones what is
+    beyond. ``reach``: no two bodies in contact are farther from each other than this and their gap. The width is
+    ``reach`` times a power of 1.25, and the bounds are its multiples: they stay where they are from step to step.
+    """
+    count, total, square = 0, np.zeros(3), np.zeros(3)
+    for i in range(rows.shape[0]):
+        if rows[i, 6] > 0.0:
+            count += 1
+            for c in range(3):
+                total[c] += position[i, c]
+                square[c] += position[i, c] * position[i, c]
     best, axis, middle = 0.0, 0, 0.0
     for c in range(3):
         mean = total[c] / max(count, 1)
         variance = square[c] / max(count, 1) - mean * mean
         if variance > 1.5 * best:  # the first axis where there is little to choose: slabs do not turn from step to step
             best, axis, middle = variance, c, mean
-    reach = 3.0 * np.sqrt(best)
-    return axis, middle - reach, middle + reach
+    extent = 6.0 * np.sqrt(best)
+    least, width = 0.0, reach if reach > 0.0 else 1.0
+    for k in range(gap.size):
+        least = max(least, gap[k])
+    least = max(1.001 * (reach + least), extent / SLABS)
+    while width < least:
+        width *= 1.25
+    first = np.floor((middle - 0.5 * extent) / width)
+    return axis, width, first, int(np.floor((middle + 0.5 * extent) / width) - first) + 1
 
 
-@kernel
-def grid(position, rows, pairs, ball_body, plane_body, least):
-    """The slabs: their axis, width (``least`` where no two free bodies in contact are farther), first one and number.
-
-    Their bounds are multiples of the width: they stay where they are from step to step.
-    """
-    axis, low, high = spread(position, pairs, ball_body)
-    width = least
-    for k in range(pairs.simple.size):
-        a = ball_body[pairs.first[k]] if k < pairs.balls else plane_body[pairs.first[k]]
-        b = ball_body[pairs.second[k]]
-        if pairs.simple[k] and rows[a, 6] > 0.0 and rows[b, 6] > 0.0:
-            width = max(width, 1.001 * abs(position[a, axis] - position[b, axis]))
-    if width == 0.0:
-        width = 1.0
-    if high - low > SLABS * width:
-        width *= np.ceil((high - low) / (SLABS * width))
-    first = np.floor(low / width)
-    return axis, width, first, int(np.floor(high / width) - first) + 1
-
-
-def slices(position, rows, pairs, ball_body, plane_body, least) -> np.ndarray:
+def slices(position, rows, gap, reach) -> np.ndarray:
     """The order (N,) of bodies slab by slab; in a slab row by row."""
-    axis, width, _, _ = grid(position, rows, pairs, ball_body, plane_body, least)
-    if not len(pairs.second):
-        axis = int(np.argmax(np.var(position[ball_body], axis=0)))
-    other = [k for k in np.argsort(-np.var(position[ball_body], axis=0), kind="stable") if k != axis]
+    axis, width, _, _ = grid(position, rows, gap, reach)
+    two, three = (k for k in np.argsort(-np.var(position, axis=0), kind="stable") if k != axis)
     cells = np.floor(position / width)
-    return np.lexsort((position[:, other[1]], cells[:, other[0]], cells[:, axis]))
+    return np.lexsort((position[:, three], cells[:, two], cells[:, axis]))
 
 
 @kernel
-def arrange(position, rows, pairs, ball_body, plane_body, least, work):
+def arrange(position, rows, pairs, ball_body, plane_body, reach, work):
     """Fill ``work.order`` and ``work.cuts`` for the contacts of the simple pairs; returns their number.
 
-    ``position`` (N, 3) of the bodies; ``least``: see `grid`. Nothing is valid where there is no room.
+    ``position`` (N, 3) of the bodies; ``reach``: see `grid`. Nothing is valid where there is no room.
     """
+    simple, one, two, balls = pairs.simple, pairs.first, pairs.second, pairs.balls
+    order, few = work.order, work.few
     m = 0
-    for k in range(pairs.simple.size):
-        m += pairs.simple[k]
-    if m > work.order.size:
+    for k in range(simple.size):
+        m += simple[k]
+    if m > order.size:
         return m
-    axis, width, first, slabs = grid(position, rows, pairs, ball_body, plane_body, least)
-    counts, m = np.zeros(slabs, dtype=np.int64), 0
-    for k in range(pairs.simple.size):
-        if not pairs.simple[k]:
+    axis, width, first, slabs = grid(position, rows, pairs.gap, reach)
+    counts, m, scale = np.zeros(slabs, dtype=np.int64), 0, 1.0 / width
+    for k in range(simple.size):
+        if not simple[k]:
             continue
-        a = ball_body[pairs.first[k]] if k < pairs.balls else plane_body[pairs.first[k]]
-        b = ball_body[pairs.second[k]]
+        a = ball_body[one[k]] if k < balls else plane_body[one[k]]
+        b = ball_body[two[k]]
         x, y = position[a, axis], position[b, axis]
         if rows[a, 6] == 0.0:
             x = y
         elif rows[b, 6] > 0.0:
             x = min(x, y)
-        slab = int(min(max(np.floor(x / width) - first, 0.0), slabs - 1.0))
-        work.few[m] = slab
+        slab = int(min(max(np.floor(x * scale) - first, 0.0), slabs - 1.0))
+        few[m] = slab
         counts[slab] += 1
         m += 1
     begin = cut_groups(counts, work.cuts)
     for k in range(m):
-        slab = work.few[k]
-        work.order[begin[slab]] = k
+        slab = few[k]
+        order[begin[slab]] = k
         begin[slab] += 1
-    work.few[:m] = work.order[:m]
+    few[:m] = order[:m]
     for group in range(2 * GROUPS):
-        interleave(work.few[work.cuts[group] : work.cuts[group + 1]], work.order[work.cuts[group] :])
+        interleave(few[work.cuts[group] : work.cuts[group + 1]], order[work.cuts[group] :])
     return m
 
 

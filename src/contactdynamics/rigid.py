@@ -128,14 +128,14 @@ def energies(before, free, rows, kind, mass, inertia, orientation):
             first += 0.5 * mass[i] * before[i, c] ** 2
             last += 0.5 * mass[i] * rows[i, c] ** 2
             work += 0.5 * mass[i] * (free[i, c] - before[i, c]) * (before[i, c] + rows[i, c])
-        f, q = 1.0 / rows[i, 7], orientation[i]
+        f = 1.0 / rows[i, 7]
         x, y, z = f * before[i, 3], f * before[i, 4], f * before[i, 5]
         rx, ry, rz = f * free[i, 3], f * free[i, 4], f * free[i, 5]
         ex, ey, ez = f * rows[i, 3], f * rows[i, 4], f * rows[i, 5]
         if inertia[i, 0] != inertia[i, 1] or inertia[i, 0] != inertia[i, 2]:
-            x, y, z = to_axes(q, x, y, z)
-            rx, ry, rz = to_axes(q, rx, ry, rz)
-            ex, ey, ez = to_axes(q, ex, ey, ez)
+            x, y, z = to_axes(orientation[i], x, y, z)
+            rx, ry, rz = to_axes(orientation[i], rx, ry, rz)
+            ex, ey, ez = to_axes(orientation[i], ex, ey, ez)
         i1, i2, i3 = inertia[i, 0], inertia[i, 1], inertia[i, 2]
         first += 0.5 * (i1 * x * x + i2 * y * y + i3 * z * z)
         last += 0.5 * (i1 * ex * ex + i2 * ey * ey + i3 * ez * ez)

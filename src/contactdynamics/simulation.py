@@ -201,7 +201,8 @@ class Simulation:
         self._moved = np.empty(len(model.balls.radius), dtype=np.int32)
         self._near = np.empty(max(64, min(len(model.balls.radius), 65536)), dtype=np.int32)
         self._small = float(model.balls.radius.min()) if len(model.balls.radius) else 1.0
-        self._width = 2.02 * float(model.balls.radius.max(initial=0.0))  # of a slab: two balls in contact at least
+        arm = np.sqrt((model.balls.centre**2).sum(axis=1)) + model.balls.radius
+        self._reach = 2.0 * float(arm.max(initial=0.0))  # no two bodies that touch are farther apart
         springs = model.springs._replace(
             first=self._rows_of(model.springs.first), second=self._rows_of(model.springs.second)
         )
@@ -311,7 +312,7 @@ class Simulation:
         model, position = self.model, self.bodies.position
         if len(model.balls.radius) < SORT_FROM or not self._all_simple or self._touching.present:
             return
-        order = iterations.slices(position, self.rows, self.pairs, model.balls.body, model.planes.body, self._width)
+        order = iterations.slices(position, self.rows, self.pairs.gap, self._reach)
         row = np.argsort(order)  # of the bodies, from now on
         ball = np.lexsort((self._ball_number, row[model.balls.body]))
         balls = Balls(*(array[ball] for array in model.balls))
@@ -622,6 +623,7 @@ class Simulation:
             if total <= len(out.first):
                 break
             self._spare = detection.pair_arrays(int(1.1 * total) + 64)
+        detection.recall(old, out, total)
         self._spare, self._filled = self._filled, out
         self.pairs = detection.Pairs(*(array[:total] for array in out[:-1]), count)
         return total + (self._find_touches(one, two, slack, keep) if self._touching.present else 0)
@@ -690,10 +692,10 @@ class Simulation:
             self._work = iterations.work_arrays(len(self._work.order), len(self.rows))
         bodies = model.balls.body, model.planes.body
         if len(pairs.first):
-            m = iterations.arrange(b.position, self.rows, pairs, *bodies, self._width, self._work)
+            m = iterations.arrange(b.position, self.rows, pairs, *bodies, self._reach, self._work)
             if m > len(self._work.order):
                 self._work = iterations.work_arrays(int(1.1 * m) + 64, len(self.rows))
-                iterations.arrange(b.position, self.rows, pairs, *bodies, self._width, self._work)
+                iterations.arrange(b.position, self.rows, pairs, *bodies, self._reach, self._work)
             if m > len(self._simple.pair):
                 self._simple = prepare.simple_contacts(int(1.1 * m) + 64)
             scale = prepare.activate_simple(

@@ -436,7 +436,7 @@ def restored_memory(recording: Recording) -> tuple[Pairs, dict]:
     split = int((~c["plane"]).sum())
     pairs = Pairs(
         c["first"], c["second"], np.zeros(k, dtype=np.int32), np.zeros(k, dtype=bool), np.zeros(k), np.zeros((k, 3)),
-        c["impulse"], c["moment"], c["status"], split,
+        c["impulse"], c["moment"], c["status"], np.full(k, -1, dtype=np.int32), split,
     )  # fmt: skip
     return pairs, c
 
