@@ -398,6 +398,7 @@ def test_memory_is_handed_over_by_pair(rng):
     for x, r in zip(places, radius, strict=True):
         scene.add(cd.Sphere(r), material="m", position=x)
     sim = cd.Simulation(scene, time_step=1e-3, check=False)
+    sim._all_simple = False  # where all contacts are simple, nobody asks for moments
     sim._before[:] = sim.rows
     sim._detect()
     old = sim.pairs
@@ -819,8 +820,8 @@ def test_solvers_end_on_the_law(moment, solver):
     c = moment
     rows, simple, general = c.rows.copy(), c.simple, c.general
     work = iterations.work_arrays(c.m, c.n)
-    iterations.arrange(c.position, c.rows, c.pairs, *c.bodies, c.reach, work)
-    rest = [1e-4, 20_000, work, 0, 0, 1]  # tolerance, sweeps, room, hint, thread 0 of 1
+    iterations.arrange(c.position, c.rows, c.pairs, *c.bodies, c.sim._reach, work)
+    rest = [1e-4, 20_000, work, 0, 1]  # tolerance, sweeps, room, thread 0 of 1
     done, residual, *_ = getattr(iterations, solver)(
         rows, c.inverse, simple, c.m, general, c.g, c.kappa, c.d, c.scale, *rest
     )
@@ -848,7 +849,7 @@ def test_helpers_of_the_accelerated_solver(moment):
     c = moment
     rng = np.random.default_rng(7)
     work = iterations.work_arrays(c.m, c.n)
-    assert iterations.arrange(c.position, c.rows, c.pairs, *c.bodies, c.reach, work) == c.m
+    assert iterations.arrange(c.position, c.rows, c.pairs, *c.bodies, c.sim._reach, work) == c.m
     order = np.sort(rng.permutation(c.m)[: c.m // 2]).astype(np.uint32)
     bodies = np.sort(rng.permutation(c.n)[: c.n // 2]).astype(np.uint32)
     work.impulse[:], work.rows[:] = rng.normal(size=(c.m, 3)), rng.normal(size=(c.n, 6))

@@ -142,3 +142,17 @@ def test_bodies_come_and_go(sorted_always):
                 np.testing.assert_array_equal(before[number], place)
         sim.step()
     assert sim.energy.closure < 1e-9
+
+
+def test_shares_that_may_stay():
+    """All shares below the bound sum to what is allowed at most, and one bound higher they do not."""
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        shares = 10.0 ** rng.uniform(-25, -3, rng.integers(1, 300))
+        shares[rng.random(len(shares)) < 0.1] = 0.0
+        shares[rng.random(len(shares)) < 0.05] = np.inf
+        allowed = 10.0 ** rng.uniform(-20, -2)
+        limit = iterations.small_enough(shares, allowed)
+        assert shares[shares < limit].sum() <= allowed
+        if np.isfinite(limit):
+            assert shares[shares < 2 * limit].sum() > allowed or np.isinf(shares).any()

@@ -42,7 +42,7 @@ class Pairs(NamedTuple):
 def pair_arrays(room: int) -> Pairs:
     """Arrays for ``room`` pairs, none of them used."""
     rows = [np.empty(room, dtype=np.int32) for _ in range(3)]
-    vectors = [np.empty((room, 3)) for _ in range(3)]
+    vectors = np.empty((room, 3)), np.empty((room, 3)), np.zeros((room, 3))
     return Pairs(
         *rows, np.empty(room, dtype=bool), np.empty(room), *vectors, np.empty(room, dtype=np.int8),
         np.empty(room, dtype=np.int32), 0,
@@ -409,9 +409,9 @@ def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, 
 
 
 @kernel
-def recall(old, out, total):
-    """Take over impulse, moment and status of the pairs that stand in ``old``."""
-    impulse, moment, status, simple, source = out.impulse, out.moment, out.status, out.simple, out.source
+def recall(old, out, total, moments):
+    """Take over impulse and status, and ``moments`` where there may be some, of the pairs that stand in ``old``."""
+    impulse, moment, status, source = out.impulse, out.moment, out.status, out.source
     old_impulse, old_moment, old_status = old.impulse, old.moment, old.status
     for at in range(total):
         k = source[at]
@@ -423,7 +423,7 @@ def recall(old, out, total):
             status[at] = old_status[k]
             for c in range(3):
                 impulse[at, c] = old_impulse[k, c]
-            if not simple[at]:
+            if moments:
                 for c in range(3):
                     moment[at, c] = old_moment[k, c]
 

@@ -323,7 +323,9 @@ def store_simple(rows, contacts, count, kappa, tolerance, pairs):
     """
     cone, size = 0.0, 0.0
     row, kept, impulse = contacts.row, pairs.status, pairs.impulse
-    for k in range(count):  # no views of rows here: each would be counted as a reference, which takes longer than the rest
+    for k in range(
+        count
+    ):  # no views of rows here: each would be counted as a reference, which takes longer than the rest
         pair, gamma = contacts.pair[k], row[k, GAMMA]
         nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
         p_n = px * nx + py * ny + pz * nz

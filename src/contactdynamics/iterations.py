@@ -223,11 +223,25 @@ def keep_iterate(rows, simple, order, bodies, old_impulse, old_rows):
 
 
 @kernel
+def small_enough(shares, allowed):
+    """The power of two below which the ``shares`` (m,) together are at most ``allowed``."""
+    parts, exponent = np.zeros(2048), shares.view(np.int64)
+    for k in range(shares.size):
+        parts[exponent[k] >> 52] += shares[k]
+    total = 0.0
+    for n in range(2048):
+        total += parts[n]
+        if total > allowed:
+            return 2.0 ** (n - 1023)
+    return np.inf
+
+
+@kernel
 def hot_contacts(simple, m, work, limit):
     """The contacts of all bodies that some contact with a share above ``limit`` acts on, into ``work.few``."""
     work.mark[:] = 0
     for k in range(m):
-        if work.shares[k] > limit:
+        if work.shares[k] >= limit:
             work.mark[simple.a[k]] = 1
             work.mark[simple.b[k]] = 1
     contacts, bodies = 0, 0
@@ -302,13 +316,12 @@ def plain_sweep(rows, inverse, simple, general, g, kappa, work, flip, thread, th
 
 @kernel
 def nlgs(
-    rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work, hint, thread,
+    rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work, thread,
     threads,
 ):  # fmt: skip
     """Plain nonlinear Gauss-Seidel, the reference: sweep until the residual is below the tolerance.
 
-    Returns sweeps, residual, worst contact, bipotential. ``work`` are the arrays of `work_arrays`, arranged;
-    ``hint`` is not used: the reference has no memory but the impulses.
+    Returns sweeps, residual, worst contact, bipotential. ``work`` are the arrays of `work_arrays`, arranged.
     """
     residual, worst, bipotential = 0.0, -1, 0.0
     next_check, met = 1, max_iterations
@@ -328,44 +341,48 @@ def nlgs(
 
 
 @kernel
-def accelerated_sweeps(rows, simple, kappa, order, cuts, listed, bodies, work, count, t, last, thread, threads):
-    """``count`` sweeps over the contacts ``order`` with Nesterov's extrapolation before each; ends on a sweep.
+def accelerated_sweeps(
+    rows, simple, kappa, order, cuts, listed, bodies, work, count, target, t, last, thread, threads,
+):  # fmt: skip
+    """Sweeps over the contacts ``order`` with Nesterov's extrapolation before each, until the change made by a sweep is
+    at most ``target``, ``count`` at most; ends on a sweep.
 
-    ``listed`` are the same contacts in the order in which they stand, where it is known.
-
-    ``t`` is the momentum (1 at a start) and ``last`` the change of the sweep before; both are returned. Restarted when
-    the change made by a sweep grows.
+    ``listed`` are the same contacts in the order in which they stand, where it is known. ``t`` is the momentum (1 at a
+    start) and ``last`` the change of the sweep before; restarted when the change grows. Returns the number of sweeps, t
+    and the last change.
     """
     begin, end = part(listed.size, thread, threads)
     first, after = part(bodies.size, thread, threads)
-    for n in range(count):
+    done = 0
+    while done < count and (done == 0 or last > target):
         new = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         beta = (t - 1.0) / new
         extrapolate(rows, simple, listed[begin:end], bodies[first:after], work.impulse, work.rows, beta)
         team.wait(work.barrier, threads)
         t = new
-        change = sweep_slabs(rows, simple, order, cuts, kappa, work.changes[n % 2], work.barrier, thread, threads)
+        change = sweep_slabs(rows, simple, order, cuts, kappa, work.changes[done % 2], work.barrier, thread, threads)
         if change > last:
             t = 1.0
         last = change
+        done += 1
     team.wait(work.barrier, threads)
-    return t, last
+    return done, t, last
 
 
 @kernel
 def accelerated(
-    rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work, hint, thread,
+    rows, inverse, simple, m, general, g, kappa, dimension, scale_free, tolerance, max_iterations, work, thread,
     threads,
 ):  # fmt: skip
     """Gauss-Seidel with Nesterov's extrapolation, on the contacts that need it.
 
-    Rounds of sweeps between full evaluations of the residual. A round goes over all contacts or, where the residual
-    sits on few of them, over those around it; only the full residual decides when to stop. ``hint`` is the number of
-    sweeps that the last step needed: no need to look much earlier. General contacts are not extrapolated: where there
-    are some, all sweeps are plain. Returns as `nlgs`.
+    Rounds of sweeps between full evaluations of the residual: a round ends when the change made by a sweep has fallen
+    as much as the residual must. It goes over all contacts or, where the residual sits on few of them, over those
+    around it; only the full residual decides when to stop. General contacts are not extrapolated: where there are
+    some, all sweeps are plain. Returns as `nlgs`.
     """
     residual, worst, bipotential, best = 0.0, -1, 0.0, np.inf
-    done, since, count, met = 0, 0, 1, max_iterations
+    done, since, count, met, target = 0, 0, 1, max_iterations, 0.0
     order, cuts, listed, bodies = work.order[:m], work.cuts, work.every[:m], work.everyone
     fresh, plain, t, last = True, g > 0, 1.0, np.inf
     while done < max_iterations:
@@ -380,11 +397,10 @@ def accelerated(
                 first, after = part(bodies.size, thread, threads)
                 keep_iterate(rows, simple, listed[begin:end], bodies[first:after], work.impulse, work.rows)
                 t, last = 1.0, np.inf
-            t, last = accelerated_sweeps(
-                rows, simple, kappa, order, cuts, listed, bodies, work, count, t, last, thread, threads
+            count, t, last = accelerated_sweeps(
+                rows, simple, kappa, order, cuts, listed, bodies, work, count, target, t, last, thread, threads
             )
         done += count
-        before = residual
         residual, worst, bipotential, scale, sinking = measure(
             rows, simple, m, general, g, kappa, dimension, scale_free, work, thread, threads
         )
@@ -392,14 +408,9 @@ def accelerated(
             met = min(met, done)
         if enough(done, residual, tolerance, sinking, met):
             break
-        if residual <= tolerance:
-            count = 4
-        elif done == 1:
-            count = max(2, int(0.7 * hint) - 1)
-        else:  # as many more as the decay since the last look asks for, within reason
-            pace = np.log(before / residual) / count if before > residual else 0.0
-            need = np.log(residual / tolerance) / pace if pace > 0.0 else done
-            count = int(max(2.0, min(0.8 * need, 0.5 * done, 64.0)))
+        count, target = 4, 0.0
+        if residual > tolerance:
+            count, target = min(max(16, done), 64), last * (0.75 * tolerance / residual) ** 2
         # Friction can make the extrapolation cycle: where 60 sweeps have not halved the residual, go on without it.
         if residual < 0.5 * best:
             best, since = residual, done
@@ -408,11 +419,11 @@ def accelerated(
         if plain:
             continue
         if thread == 0:
-            # A contact below this may stay as it is: all of them together are then below half the tolerance.
-            hot_contacts(simple, m, work, 0.25 * tolerance**2 * scale / m)
+            # Contacts with the smallest shares, together below half the tolerance, may stay as they are.
+            hot_contacts(simple, m, work, small_enough(work.shares[:m], 0.25 * tolerance**2 * scale))
         team.wait(work.barrier, threads)
         fresh = order.size < m
-        if 3 * work.found[0] > m:  # most need it: go on over all, with the momentum gained
+        if 2 * work.found[0] > m:  # most need it: go on over all, with the momentum gained
             order, cuts, listed, bodies = work.order[:m], work.cuts, work.every[:m], work.everyone
         else:
             order, cuts, bodies = work.few[: work.found[0]], work.few_cuts, work.bodies[: work.found[1]]

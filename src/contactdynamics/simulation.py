@@ -623,7 +623,7 @@ class Simulation:
             if total <= len(out.first):
                 break
             self._spare = detection.pair_arrays(int(1.1 * total) + 64)
-        detection.recall(old, out, total)
+        detection.recall(old, out, total, not self._all_simple)
         self._spare, self._filled = self._filled, out
         self.pairs = detection.Pairs(*(array[:total] for array in out[:-1]), count)
         return total + (self._find_touches(one, two, slack, keep) if self._touching.present else 0)
@@ -658,9 +658,9 @@ class Simulation:
             m, g = self._count
             framed += time.perf_counter() - begin
             problem = (self.rows, self._inverse, self._simple, m, self._general, g, self._kappa, self.model.dimension,
-                       scale, self.tolerance, self.max_iterations, self._work, self._hint)  # fmt: skip
+                       scale, self.tolerance, self.max_iterations, self._work)  # fmt: skip
             if self._touching.count:
-                done, residual, worst, bipotential = self._touching.solve(*problem)
+                done, residual, worst, bipotential = self._touching.solve(*problem, self._hint)
             else:
                 team = self._team if m > SMALL else self._alone
                 done, residual, worst, bipotential = team(SOLVERS[self.solver], *problem)

@@ -86,6 +86,7 @@ def _on_threads(sim, echo) -> dict:
         work.everyone,
         work,
         20,
+        -1.0,
         1.0,
         math.inf,
     )
