@@ -401,6 +401,7 @@ def accelerated(
                 rows, simple, kappa, order, cuts, listed, bodies, work, count, target, t, last, thread, threads
             )
         done += count
+        before = residual
         residual, worst, bipotential, scale, sinking = measure(
             rows, simple, m, general, g, kappa, dimension, scale_free, work, thread, threads
         )
@@ -410,7 +411,7 @@ def accelerated(
             break
         count, target = 4, 0.0
         if residual > tolerance:
-            count, target = min(max(16, done), 64), last * (0.75 * tolerance / residual) ** 2
+            count, target = min(max(16, done // 2), 64), last * (0.75 * tolerance / residual) ** 2
         # Friction can make the extrapolation cycle: where 60 sweeps have not halved the residual, go on without it.
         if residual < 0.5 * best:
             best, since = residual, done
@@ -423,8 +424,12 @@ def accelerated(
             hot_contacts(simple, m, work, small_enough(work.shares[:m], 0.25 * tolerance**2 * scale))
         team.wait(work.barrier, threads)
         fresh = order.size < m
-        if 2 * work.found[0] > m:  # most need it: go on over all, with the momentum gained
+        # A round over few contacts may push the residual outwards only; then, and where most contacts need work, go on
+        # over all, with the momentum gained.
+        if 2 * work.found[0] > m or (fresh and residual > 0.5 * before):
             order, cuts, listed, bodies = work.order[:m], work.cuts, work.every[:m], work.everyone
+            if fresh and residual > tolerance:  # the change of a sweep over few contacts says nothing of one over all
+                count, target = min(int(3.0 * np.log(residual / (0.75 * tolerance))) + 2, 64), 0.0
         else:
             order, cuts, bodies = work.few[: work.found[0]], work.few_cuts, work.bodies[: work.found[1]]
             listed = order
