@@ -439,18 +439,23 @@ def find_ball_contacts(
         out.first, out.second, out.law, out.simple, out.gap, out.normal, out.source
     )  # fmt: skip
     known_first, known_second, known_status, known = old.first, old.second, old.status, old.balls
-    found, k, room = 0, 0, first.size
+    found, k, room, near = 0, 0, first.size, np.empty(count.max() + 1 if count.size else 1, dtype=np.int32)
     wide, shaped = anticipate or sticky_law.any(), outlined.any()  # open gaps may take part; there are polygons
     for i in range(radius.size):
-        a = body[i]
+        a, made, plain = body[i], material[i], simple_body[body[i]]
         xi, yi, zi, ri = places[i, 0], places[i, 1], places[i, 2], radius[i] + slack
-        for n in range(start[i], start[i] + count[i]):
+        chosen = 0
+        for n in range(start[i], start[i] + count[i]):  # without a branch, which nobody could foresee
             j = other[n]
+            x, y, z = places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi
+            touch = ri + radius[j]
+            near[chosen] = j
+            chosen += wide or x * x + y * y + z * z <= touch * touch * (1.0 + ROUNDING)
+        for n in range(chosen):
+            j = near[n]
             x, y, z = places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi
             square = x * x + y * y + z * z
             touch = ri + radius[j]
-            if square > touch * touch * (1.0 + ROUNDING) and not wide:
-                continue
             if shaped and (outlined[i] or outlined[j]):  # holds a polygon: see `narrow`
                 continue
             distance = np.sqrt(square)
@@ -460,7 +465,7 @@ def find_ball_contacts(
                 k += 1
             held = k < known and known_first[k] == i and known_second[k] == j
             b = body[j]
-            law = law_index[material[i], material[j]]
+            law = law_index[made, material[j]]
             if gap > 0.0:
                 r = radius[j]
                 px, py, pz = places[j, 0] - r * nx, places[j, 1] - r * ny, places[j, 2] - r * nz
@@ -469,7 +474,7 @@ def find_ball_contacts(
                     continue
             if found < room:
                 first[found], second[found], rule[found], gaps[found] = i, j, law, gap
-                simple[found] = simple_body[a] and simple_body[b] and simple_law[law]
+                simple[found] = plain and simple_body[b] and simple_law[law]
                 normal[found, 0], normal[found, 1], normal[found, 2] = nx, ny, nz
                 source[found] = k if held else -1
             found += 1
