@@ -795,7 +795,7 @@ def test_the_residual(moment):
     # measure, measure_simple, measure_general, moment_error: the natural map of all contacts, relative to the impulses
     # or to rho times the free velocities.
     c = moment
-    work = iterations.work_arrays(c.m, c.n)
+    work = iterations.work_arrays(c.m, c.rows)
     residual, worst, bipotential, _, sinking = iterations.measure(
         c.rows, c.simple, c.m, c.general, c.g, c.kappa, c.d, c.scale, work, 0, 1
     )
@@ -819,7 +819,7 @@ def test_solvers_end_on_the_law(moment, solver):
     # the impulses, u = u_free + A^-1 sum G^T (P, M).
     c = moment
     rows, simple, general = c.rows.copy(), c.simple, c.general
-    work = iterations.work_arrays(c.m, c.n)
+    work = iterations.work_arrays(c.m, c.rows)
     iterations.arrange(c.position, c.rows, c.pairs, *c.bodies, c.sim._reach, work)
     rest = [1e-4, 20_000, work, 0, 1]  # tolerance, sweeps, room, thread 0 of 1
     done, residual, *_ = getattr(iterations, solver)(
@@ -848,7 +848,7 @@ def test_solvers_end_on_the_law(moment, solver):
 def test_helpers_of_the_accelerated_solver(moment):
     c = moment
     rng = np.random.default_rng(7)
-    work = iterations.work_arrays(c.m, c.n)
+    work = iterations.work_arrays(c.m, c.rows)
     assert iterations.arrange(c.position, c.rows, c.pairs, *c.bodies, c.sim._reach, work) == c.m
     order = np.sort(rng.permutation(c.m)[: c.m // 2]).astype(np.uint32)
     bodies = np.sort(rng.permutation(c.n)[: c.n // 2]).astype(np.uint32)

@@ -36,7 +36,7 @@ class Work(NamedTuple):
     impulse: np.ndarray  # (m, 3) the last iterate
     rows: np.ndarray  # (N, 6)
     bodies: np.ndarray  # (N,) the bodies of `few`
-    everyone: np.ndarray  # (N,) all bodies
+    movable: np.ndarray  # the bodies that contacts can move
     mark: np.ndarray  # (N,)
     changes: np.ndarray  # (2, 2 GROUPS) of this and the last sweep, by group
     sums: np.ndarray  # (CHUNKS, 7) parts of the residual
@@ -44,14 +44,15 @@ class Work(NamedTuple):
     barrier: np.ndarray  # see `team`
 
 
-def work_arrays(contacts: int, bodies: int) -> Work:
-    """Scratch arrays for a solver."""
+def work_arrays(contacts: int, rows: np.ndarray) -> Work:
+    """Scratch arrays for a solver of so many contacts of the bodies ``rows`` (N, 8)."""
+    bodies = len(rows)
     return Work(
         np.empty(contacts, dtype=np.uint32), np.zeros(2 * GROUPS + 1, dtype=np.int64),
         np.arange(contacts, dtype=np.uint32), np.empty(contacts, dtype=np.uint32),
         np.zeros(2 * GROUPS + 1, dtype=np.int64),
         np.empty(contacts), np.empty((contacts, 3)), np.empty((bodies, 6)),
-        np.empty(bodies, dtype=np.uint32), np.arange(bodies, dtype=np.uint32), np.zeros(bodies, dtype=np.int8),
+        np.empty(bodies, dtype=np.uint32), np.flatnonzero(rows[:, 6]).astype(np.uint32), np.zeros(bodies, dtype=np.int8),
         np.zeros((2, 2 * GROUPS)), np.zeros((CHUNKS, 7)), np.zeros(2, dtype=np.int64), team.barrier(),
     )  # fmt: skip
 
@@ -383,7 +384,7 @@ def accelerated(
     """
     residual, worst, bipotential, best = 0.0, -1, 0.0, np.inf
     done, since, count, met, target = 0, 0, 1, max_iterations, 0.0
-    order, cuts, listed, bodies = work.order[:m], work.cuts, work.every[:m], work.everyone
+    order, cuts, listed, bodies = work.order[:m], work.cuts, work.every[:m], work.movable
     fresh, plain, t, last = True, g > 0, 1.0, np.inf
     while done < max_iterations:
         count = min(count, max_iterations - done)
@@ -411,7 +412,9 @@ def accelerated(
             break
         count, target = 4, 0.0
         if residual > tolerance:
-            count, target = min(max(16, done // 2), 64), last * (0.75 * tolerance / residual) ** 2
+            # the first sweep says less than one with momentum
+            goal = (0.75 if done == 1 else 0.92) * tolerance
+            count, target = min(max(16, done // 2), 64), last * (goal / residual) ** 2
         # Friction can make the extrapolation cycle: where 60 sweeps have not halved the residual, go on without it.
         if residual < 0.5 * best:
             best, since = residual, done
@@ -427,7 +430,7 @@ def accelerated(
         # A round over few contacts may push the residual outwards only; then, and where most contacts need work, go on
         # over all, with the momentum gained.
         if 2 * work.found[0] > m or (fresh and residual > 0.5 * before):
-            order, cuts, listed, bodies = work.order[:m], work.cuts, work.every[:m], work.everyone
+            order, cuts, listed, bodies = work.order[:m], work.cuts, work.every[:m], work.movable
             if fresh and residual > tolerance:  # the change of a sweep over few contacts says nothing of one over all
                 count, target = min(int(3.0 * np.log(residual / (0.75 * tolerance))) + 2, 64), 0.0
         else:

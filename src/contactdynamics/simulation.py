@@ -128,7 +128,7 @@ class Simulation:
         self.scene, self.model = scene, scene.freeze()
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
-        self.solver, self._work = solver, iterations.work_arrays(0, 0)
+        self.solver, self._work = solver, iterations.work_arrays(0, np.zeros((0, 8)))
         self.threads, self._team, self._alone = int(threads), Team(int(threads)), Team(1)
         self.recorders = list(recorders)
         self.before_step = []
@@ -175,6 +175,7 @@ class Simulation:
         """Arrays that follow from the bodies: at the start, and when bodies come or go."""
         bodies, laws, model = self.bodies, self.model.laws, self.model
         n = len(bodies.mass)
+        self._changed = True  # other bodies than before, or in another order
         self._by_number = np.argsort(bodies.identity)  # rows in the order of the numbers: see `_sort`
         simple = bodies.simple.copy()
         simple[model.planes.body] = True
@@ -688,13 +689,13 @@ class Simulation:
         """Contacts of the step from the active pairs, with the first guess added to the velocities."""
         pairs, model, b = self.pairs, self.model, self.bodies
         h, anticipate, m, scale = self.time_step, self.penetration == "anticipate", 0, 0.0
-        if len(self._work.mark) != len(self.rows):
-            self._work = iterations.work_arrays(len(self._work.order), len(self.rows))
+        if self._changed:
+            self._work, self._changed = iterations.work_arrays(len(self._work.order), self.rows), False
         bodies = model.balls.body, model.planes.body
         if len(pairs.first):
             m = iterations.arrange(b.position, self.rows, pairs, *bodies, self._reach, self._work)
             if m > len(self._work.order):
-                self._work = iterations.work_arrays(int(1.1 * m) + 64, len(self.rows))
+                self._work = iterations.work_arrays(int(1.1 * m) + 64, self.rows)
                 iterations.arrange(b.position, self.rows, pairs, *bodies, self._reach, self._work)
             if m > len(self._simple.pair):
                 self._simple = prepare.simple_contacts(int(1.1 * m) + 64)

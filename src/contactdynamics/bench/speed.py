@@ -83,7 +83,7 @@ def _on_threads(sim, echo) -> dict:
         work.order[:m],
         work.cuts,
         work.every[:m],
-        work.everyone,
+        work.movable,
         work,
         20,
         -1.0,
