@@ -52,7 +52,8 @@ def work_arrays(contacts: int, rows: np.ndarray) -> Work:
         np.arange(contacts, dtype=np.uint32), np.empty(contacts, dtype=np.uint32),
         np.zeros(2 * GROUPS + 1, dtype=np.int64),
         np.empty(contacts), np.empty((contacts, 3)), np.empty((bodies, 6)),
-        np.empty(bodies, dtype=np.uint32), np.flatnonzero(rows[:, 6]).astype(np.uint32), np.zeros(bodies, dtype=np.int8),
+        np.empty(bodies, dtype=np.uint32), np.flatnonzero(rows[:, 6]).astype(np.uint32),
+        np.zeros(bodies, dtype=np.int8),
         np.zeros((2, 2 * GROUPS)), np.zeros((CHUNKS, 7)), np.zeros(2, dtype=np.int64), team.barrier(),
     )  # fmt: skip
 
@@ -300,9 +301,9 @@ def enough(done, residual, tolerance, sinking, met):
     """Whether to stop after ``done`` sweeps; ``met``: the sweeps after which the residual was first small enough.
 
     The residual is relative to all impulses: in a compaction a few contacts may sink step after step without being
-    seen. They get as much work again, and 50 sweeps.
+    seen. They get twice as much work again, and 100 sweeps.
     """
-    return residual <= tolerance and (sinking == 0 or done >= 2 * met + 50)
+    return residual <= tolerance and (sinking == 0 or done >= 3 * met + 100)
 
 
 @kernel
@@ -427,9 +428,9 @@ def accelerated(
             hot_contacts(simple, m, work, small_enough(work.shares[:m], 0.25 * tolerance**2 * scale))
         team.wait(work.barrier, threads)
         fresh = order.size < m
-        # A round over few contacts may push the residual outwards only; then, and where most contacts need work, go on
-        # over all, with the momentum gained.
-        if 2 * work.found[0] > m or (fresh and residual > 0.5 * before):
+        # A round over few contacts may push the residual outwards only; then, where most contacts need work, and where
+        # contacts sink, go on over all, with the momentum gained.
+        if 2 * work.found[0] > m or (fresh and residual > 0.5 * before) or residual <= tolerance:
             order, cuts, listed, bodies = work.order[:m], work.cuts, work.every[:m], work.movable
             if fresh and residual > tolerance:  # the change of a sweep over few contacts says nothing of one over all
                 count, target = min(int(3.0 * np.log(residual / (0.75 * tolerance))) + 2, 64), 0.0
