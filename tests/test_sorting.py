@@ -59,7 +59,7 @@ def test_slabs_stand_together(sorted_always):
     for _ in range(2):
         sim.step()
     m, (axis, width, first, slabs) = sim._count[0], iterations.grid(
-        sim.bodies.position, sim.rows, sim.pairs.gap, sim._reach
+        sim.bodies.position, sim.pairs.second, sim.model.balls.body, sim.pairs.gap, sim._reach
     )  # fmt: skip
     body = sim.model.balls.body[sim.pairs.first[: sim.pairs.balls]]
     slab = np.floor(sim.bodies.position[body, axis] / width) - first

@@ -89,10 +89,10 @@ def _bucket(x, y, z, mask):
 
 
 @kernel(inline=True)
-def _speed(rows, body, centre):
-    """A bound of the speed of the ball at ``centre`` of ``body``."""
+def _speed(rows, body, centre, i):
+    """A bound of the speed of the ball ``i`` at ``centre[i]`` of ``body``."""
     v = np.sqrt(rows[body, 0] ** 2 + rows[body, 1] ** 2 + rows[body, 2] ** 2)
-    arm = centre[0] ** 2 + centre[1] ** 2 + centre[2] ** 2
+    arm = centre[i, 0] ** 2 + centre[i, 1] ** 2 + centre[i, 2] ** 2
     if arm > 0.0:
         w = np.sqrt(rows[body, 3] ** 2 + rows[body, 4] ** 2 + rows[body, 5] ** 2) / rows[body, 7]
         v += w * np.sqrt(arm)
@@ -107,7 +107,7 @@ def wanderers(places, centre, body, rows, reference, margin, ahead, out):
         x, y, z = places[i, 0] - reference[i, 0], places[i, 1] - reference[i, 1], places[i, 2] - reference[i, 2]
         square = x * x + y * y + z * z
         if ahead > 0.0:
-            square = (np.sqrt(square) + ahead * _speed(rows, body[i], centre[i])) ** 2
+            square = (np.sqrt(square) + ahead * _speed(rows, body[i], centre, i)) ** 2
         if square >= margin[i] * margin[i]:
             out[found] = i
             found += 1
@@ -260,7 +260,7 @@ def look_up(moved, places, radius, body, kind, centre, rows, deep, ahead, near, 
     for k in range(moved.size):
         i = moved[k]
         reference[i] = places[i]
-        travel = ahead * _speed(rows, body[i], centre[i])
+        travel = ahead * _speed(rows, body[i], centre, i)
         margin[i] = base if 1.5 * travel <= base else 3.0 * travel
         move_in_cells(i, places[i], cell, head, after, before, bucket)
     fast = np.flatnonzero(margin > base)
@@ -386,11 +386,11 @@ def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, position):
 
 
 @kernel(inline=True)
-def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, ny, nz, px, py, pz, position, h, size):
+def takes_part(gap, held, status, keep, sticky, anticipate, u, h, size):
     """Whether a pair with this gap is active; ``held``: it stands in the memory with this ``status``.
 
-    ``anticipate``: also pairs whose gap would close within the step at the velocities ``one`` or ``two``, and those
-    that pushed in the last step. ``keep``: everything in the memory stays. ``sticky``: cohesion or tension holds the
+    ``anticipate``: also pairs whose gap would close within the step at the normal velocity ``u``, and those that pushed
+    in the last step. ``keep``: everything in the memory stays. ``sticky``: cohesion or tension holds the
     pair once it has touched. A pair that pushed in the last step is not lost by a rounding of its gap.
     """
     if gap <= 0.0 or (held and status > SEPARATING and gap <= ROUNDING * size):
@@ -399,13 +399,7 @@ def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, 
         return True
     if not anticipate:
         return False
-    if held and (keep or status > SEPARATING):
-        return True
-    u = min(
-        normal_velocity(one, a, b, nx, ny, nz, px, py, pz, position),
-        normal_velocity(two, a, b, nx, ny, nz, px, py, pz, position),
-    )
-    return gap + h * u < -1e-9 * size
+    return (held and (keep or status > SEPARATING)) or gap + h * u < -1e-9 * size
 
 
 @kernel
@@ -467,10 +461,17 @@ def find_ball_contacts(
             b = body[j]
             law = law_index[made, material[j]]
             if gap > 0.0:
-                r = radius[j]
-                px, py, pz = places[j, 0] - r * nx, places[j, 1] - r * ny, places[j, 2] - r * nz
-                if not takes_part(gap, held, known_status[k] if held else OPEN, keep, sticky_law[law], anticipate, one,
-                                  two, a, b, nx, ny, nz, px, py, pz, position, h, r):  # fmt: skip
+                u, r = 0.0, radius[j]
+                if anticipate:
+                    u = (one[b, 0] - one[a, 0]) * nx + (one[b, 1] - one[a, 1]) * ny + (one[b, 2] - one[a, 2]) * nz
+                    v = (two[b, 0] - two[a, 0]) * nx + (two[b, 1] - two[a, 1]) * ny + (two[b, 2] - two[a, 2]) * nz
+                    if one[a, 7] == 1.0 or one[b, 7] == 1.0:  # not balls: their spins have a part in it
+                        px, py, pz = places[j, 0] - r * nx, places[j, 1] - r * ny, places[j, 2] - r * nz
+                        u = normal_velocity(one, a, b, nx, ny, nz, px, py, pz, position)
+                        v = normal_velocity(two, a, b, nx, ny, nz, px, py, pz, position)
+                    u = min(u, v)
+                status = known_status[k] if held else OPEN
+                if not takes_part(gap, held, status, keep, sticky_law[law], anticipate, u, h, r):
                     continue
             if found < room:
                 first[found], second[found], rule[found], gaps[found] = i, j, law, gap
@@ -497,6 +498,7 @@ def find_plane_contacts(
         a = plane_body[p]
         nx, ny, nz = normals[p, 0], normals[p, 1], normals[p, 2]
         level = nx * points[p, 0] + ny * points[p, 1] + nz * points[p, 2] + slack
+        turns = one[a, 3] != 0.0 or one[a, 4] != 0.0 or one[a, 5] != 0.0  # a plane's spin is prescribed: `two` has it
         for i in range(radius.size):
             gap = nx * places[i, 0] + ny * places[i, 1] + nz * places[i, 2] - level - radius[i]
             b = body[i]
@@ -505,10 +507,16 @@ def find_plane_contacts(
             while k < known and (known_first[k] < p or (known_first[k] == p and known_second[k] < i)):
                 k += 1
             held = k < known and known_first[k] == p and known_second[k] == i
-            px, py, pz = places[i, 0] - radius[i] * nx, places[i, 1] - radius[i] * ny, places[i, 2] - radius[i] * nz
-            law = law_index[plane_material[p], material[i]]
-            if not takes_part(gap, held, known_status[k] if held else OPEN, keep, sticky_law[law], anticipate, one,
-                              two, a, b, nx, ny, nz, px, py, pz, position, h, radius[i]):  # fmt: skip
+            law, u, r = law_index[plane_material[p], material[i]], 0.0, radius[i]
+            if anticipate:
+                u = (one[b, 0] - one[a, 0]) * nx + (one[b, 1] - one[a, 1]) * ny + (one[b, 2] - one[a, 2]) * nz
+                v = (two[b, 0] - two[a, 0]) * nx + (two[b, 1] - two[a, 1]) * ny + (two[b, 2] - two[a, 2]) * nz
+                if turns or one[b, 7] == 1.0:
+                    px, py, pz = places[i, 0] - r * nx, places[i, 1] - r * ny, places[i, 2] - r * nz
+                    u = normal_velocity(one, a, b, nx, ny, nz, px, py, pz, position)
+                    v = normal_velocity(two, a, b, nx, ny, nz, px, py, pz, position)
+                u = min(u, v)
+            if not takes_part(gap, held, known_status[k] if held else OPEN, keep, sticky_law[law], anticipate, u, h, r):
                 continue
             if found < room:
                 first[found], second[found], rule[found], gaps[found] = p, i, law, gap

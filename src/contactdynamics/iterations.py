@@ -59,20 +59,20 @@ def work_arrays(contacts: int, rows: np.ndarray) -> Work:
 
 
 @kernel
-def grid(position, rows, gap, reach):
+def grid(position, second, ball_body, gap, reach):
     """The slabs: their axis, width, the first one and how many there are.
 
-    The axis is that along which the free bodies spread most; slabs hold nearly all of them, the outer ones what is
-    beyond. ``reach``: no two bodies in contact are farther from each other than this and their gap. The width is
-    ``reach`` times a power of 1.25, and the bounds are its multiples: they stay where they are from step to step.
+    The axis is that along which the contacts (their ``second`` balls) spread most; slabs hold nearly all of them, the
+    outer ones what is beyond. ``reach``: no two bodies in contact are farther from each other than this and their gap.
+    The width is ``reach`` times a power of 1.25, and the bounds are its multiples: they stay where they are from step
+    to step.
     """
-    count, total, square = 0, np.zeros(3), np.zeros(3)
-    for i in range(rows.shape[0]):
-        if rows[i, 6] > 0.0:
-            count += 1
-            for c in range(3):
-                total[c] += position[i, c]
-                square[c] += position[i, c] * position[i, c]
+    count, total, square = second.size, np.zeros(3), np.zeros(3)
+    for k in range(count):
+        i = ball_body[second[k]]
+        for c in range(3):
+            total[c] += position[i, c]
+            square[c] += position[i, c] * position[i, c]
     best, axis, middle = 0.0, 0, 0.0
     for c in range(3):
         mean = total[c] / max(count, 1)
@@ -90,9 +90,11 @@ def grid(position, rows, gap, reach):
     return axis, width, first, int(np.floor((middle + 0.5 * extent) / width) - first) + 1
 
 
-def slices(position, rows, gap, reach) -> np.ndarray:
+def slices(position, second, ball_body, gap, reach) -> np.ndarray:
     """The order (N,) of bodies slab by slab; in a slab row by row."""
-    axis, width, _, _ = grid(position, rows, gap, reach)
+    axis, width, _, _ = grid(position, second, ball_body, gap, reach)
+    if not len(second):  # no contact yet
+        axis = int(np.argmax(np.var(position, axis=0)))
     two, three = (k for k in np.argsort(-np.var(position, axis=0), kind="stable") if k != axis)
     cells = np.floor(position / width)
     return np.lexsort((position[:, three], cells[:, two], cells[:, axis]))
@@ -111,7 +113,7 @@ def arrange(position, rows, pairs, ball_body, plane_body, reach, work):
         m += simple[k]
     if m > order.size:
         return m
-    axis, width, first, slabs = grid(position, rows, pairs.gap, reach)
+    axis, width, first, slabs = grid(position, two, ball_body, pairs.gap, reach)
     counts, m, scale = np.zeros(slabs, dtype=np.int64), 0, 1.0 / width
     for k in range(simple.size):
         if not simple[k]:

@@ -313,7 +313,7 @@ class Simulation:
         model, position = self.model, self.bodies.position
         if len(model.balls.radius) < SORT_FROM or not self._all_simple or self._touching.present:
             return
-        order = iterations.slices(position, self.rows, self.pairs.gap, self._reach)
+        order = iterations.slices(position, self.pairs.second, model.balls.body, self.pairs.gap, self._reach)
         row = np.argsort(order)  # of the bodies, from now on
         ball = np.lexsort((self._ball_number, row[model.balls.body]))
         balls = Balls(*(array[ball] for array in model.balls))
