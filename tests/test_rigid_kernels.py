@@ -630,6 +630,27 @@ def test_sweep_simple(moment):
     assert flat(rows) == pytest.approx(u, abs=1e-10)
 
 
+@ALL
+def test_a_sweep_ahead_is_a_sweep_from_extrapolated_impulses(moment):
+    c = moment
+    if c.m == 0:
+        pytest.skip("no simple contacts")
+    order, last = np.arange(c.m, dtype=np.uint32), np.random.default_rng(5).normal(size=(c.m, 3))
+    before = c.simple.row[: c.m].copy()
+    for beta in (0.0, 0.4):
+        plain, ahead = c.rows.copy(), c.rows.copy()
+        c.simple.row[: c.m] = before
+        c.simple.row[: c.m, 3:6] += beta * (before[:, 3:6] - last)
+        change = gauss_seidel.sweep_simple(plain, c.simple, order, c.kappa)
+        wanted = c.simple.row[: c.m].copy()
+        c.simple.row[: c.m] = before
+        kept = last.copy() if beta else np.full((c.m, 3), np.nan)
+        assert gauss_seidel.sweep_ahead(ahead, c.simple, order, c.kappa, beta, kept) == pytest.approx(change, rel=1e-10)
+        np.testing.assert_allclose(c.simple.row[: c.m], wanted, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(ahead, plain, rtol=1e-10, atol=1e-12)
+        np.testing.assert_array_equal(kept, before[:, 3:6])
+
+
 def law_of_contact(c, q, dense, u):
     """Local block, velocities left of the target, and the present impulse and moment of general contact ``q``."""
     g = dense[c.m + q]
@@ -850,21 +871,16 @@ def test_helpers_of_the_accelerated_solver(moment):
     rng = np.random.default_rng(7)
     work = iterations.work_arrays(c.m, c.rows)
     assert iterations.arrange(c.position, c.rows, c.pairs, *c.bodies, c.sim._reach, work) == c.m
-    order = np.sort(rng.permutation(c.m)[: c.m // 2]).astype(np.uint32)
     bodies = np.sort(rng.permutation(c.n)[: c.n // 2]).astype(np.uint32)
-    work.impulse[:], work.rows[:] = rng.normal(size=(c.m, 3)), rng.normal(size=(c.n, 6))
-    row, rows, old_p, old_rows = c.simple.row.copy(), c.rows.copy(), work.impulse.copy(), work.rows.copy()
-    iterations.extrapolate(c.rows, c.simple, order, bodies, work.impulse, work.rows, 0.3)
-    for k in range(c.m):
-        there = k in order
-        assert c.simple.row[k, 3:6] == pytest.approx(row[k, 3:6] + 0.3 * there * (row[k, 3:6] - old_p[k]))
-        assert (work.impulse[k] == (row[k, 3:6] if there else old_p[k])).all()
-    for k in range(c.n):
-        there = k in bodies
-        assert c.rows[k, :6] == pytest.approx(rows[k, :6] + 0.3 * there * (rows[k, :6] - old_rows[k]))
-        assert (work.rows[k] == (rows[k, :6] if there else old_rows[k])).all()
-    iterations.keep_iterate(c.rows, c.simple, order, bodies, work.impulse, work.rows)
-    assert (work.impulse[order] == c.simple.row[order, 3:6]).all() and (work.rows[bodies] == c.rows[bodies, :6]).all()
+    for beta in (0.0, 0.3):  # at the start there is no last iterate yet, whatever stands in its place
+        work.rows[:] = np.nan if beta == 0.0 else rng.normal(size=(c.n, 6))
+        rows, old = c.rows.copy(), work.rows.copy()
+        iterations.extrapolate(c.rows, bodies, work.rows, beta)
+        for k in range(c.n):
+            there = k in bodies
+            wanted = rows[k, :6] + beta * (rows[k, :6] - old[k]) if there and beta > 0 else rows[k, :6]
+            assert c.rows[k, :6] == pytest.approx(wanted)
+            assert np.array_equal(work.rows[k], rows[k, :6] if there else old[k], equal_nan=True)
     if c.m:
         # the hot contacts: all contacts of bodies that a contact with a large share acts on; their bodies all move
         work.shares[:] = rng.random(c.m)

@@ -18,8 +18,7 @@ import numpy as np
 
 from . import team
 from ._jit import kernel
-from .contacts import PX
-from .gauss_seidel import measure_general, measure_simple, sweep_general, sweep_simple
+from .gauss_seidel import measure_general, measure_simple, sweep_ahead, sweep_general, sweep_simple
 
 GROUPS, STREAMS, SLABS, CHUNKS = 8, 4, 512, 16
 
@@ -29,7 +28,6 @@ class Work(NamedTuple):
 
     order: np.ndarray  # (m,) contacts in the order of a sweep: groups of even slabs, then of odd ones
     cuts: np.ndarray  # (2 GROUPS + 1,) where the groups begin
-    every: np.ndarray  # (m,) all contacts, in their own order
     few: np.ndarray  # (m,) those that need work, in the order of a sweep
     few_cuts: np.ndarray  # (2 GROUPS + 1,)
     shares: np.ndarray  # (m,) each contact's part of the squared residual
@@ -49,7 +47,7 @@ def work_arrays(contacts: int, rows: np.ndarray) -> Work:
     bodies = len(rows)
     return Work(
         np.empty(contacts, dtype=np.uint32), np.zeros(2 * GROUPS + 1, dtype=np.int64),
-        np.arange(contacts, dtype=np.uint32), np.empty(contacts, dtype=np.uint32),
+        np.empty(contacts, dtype=np.uint32),
         np.zeros(2 * GROUPS + 1, dtype=np.int64),
         np.empty(contacts), np.empty((contacts, 3)), np.empty((bodies, 6)),
         np.empty(bodies, dtype=np.uint32), np.flatnonzero(rows[:, 6]).astype(np.uint32),
@@ -177,11 +175,18 @@ def interleave(list_, out):
 
 
 @kernel
-def sweep_slabs(rows, simple, order, cuts, kappa, changes, barrier, thread, threads):
-    """One sweep over all groups, shared among the threads; returns the kinetic size of the change, sum W_n |dP|^2."""
+def sweep_slabs(rows, simple, order, cuts, kappa, beta, last, changes, barrier, thread, threads):
+    """One sweep over all groups, shared among the threads, ahead by ``beta`` (plain where it is negative).
+
+    Returns the kinetic size of the change, sum W_n |dP|^2.
+    """
     for parity in range(2):
         for group in range(parity * GROUPS + thread, (parity + 1) * GROUPS, threads):
-            changes[group] = sweep_simple(rows, simple, order[cuts[group] : cuts[group + 1]], kappa)
+            some = order[cuts[group] : cuts[group + 1]]
+            if beta < 0.0:
+                changes[group] = sweep_simple(rows, simple, some, kappa)
+            else:
+                changes[group] = sweep_ahead(rows, simple, some, kappa, beta, last)
         team.wait(barrier, threads)
     total = 0.0
     for group in range(2 * GROUPS):
@@ -196,34 +201,15 @@ def part(length, thread, threads):
 
 
 @kernel
-def extrapolate(rows, simple, order, bodies, old_impulse, old_rows, beta):
-    """y = x + beta (x - x_old) on impulses and velocities together, x_old = x; they stay consistent (2004, eq. 36)."""
-    for k in range(order.size):
-        at = order[k]
-        c, o = simple.row[at], old_impulse[at]
-        for i in range(3):
-            x = c[PX + i]
-            c[PX + i] = x + beta * (x - o[i])
-            o[i] = x
-    for k in range(bodies.size):
-        r, o = rows[bodies[k]], old_rows[bodies[k]]
-        for i in range(6):
-            x = r[i]
-            r[i] = x + beta * (x - o[i])
-            o[i] = x
-
-
-@kernel
-def keep_iterate(rows, simple, order, bodies, old_impulse, old_rows):
-    """Remember the present impulses and velocities as the last iterate."""
-    for k in range(order.size):
-        at = order[k]
-        for i in range(3):
-            old_impulse[at, i] = simple.row[at, PX + i]
+def extrapolate(rows, bodies, last, beta):
+    """v = x + beta (x - x_last) for the velocities and spins of ``bodies``; ``last`` (N, 6) takes x."""
     for k in range(bodies.size):
         at = bodies[k]
         for i in range(6):
-            old_rows[at, i] = rows[at, i]
+            x = rows[at, i]
+            if beta > 0.0:
+                rows[at, i] = x + beta * (x - last[at, i])
+            last[at, i] = x
 
 
 @kernel
@@ -311,7 +297,19 @@ def enough(done, residual, tolerance, sinking, met):
 @kernel
 def plain_sweep(rows, inverse, simple, general, g, kappa, work, flip, thread, threads):
     """One sweep over all contacts."""
-    sweep_slabs(rows, simple, work.order, work.cuts, kappa, work.changes[flip], work.barrier, thread, threads)
+    sweep_slabs(
+        rows,
+        simple,
+        work.order,
+        work.cuts,
+        kappa,
+        -1.0,
+        work.impulse,
+        work.changes[flip],
+        work.barrier,
+        thread,
+        threads,
+    )
     if g > 0:
         if thread == 0:
             sweep_general(rows, inverse, general, g)
@@ -346,25 +344,25 @@ def nlgs(
 
 @kernel
 def accelerated_sweeps(
-    rows, simple, kappa, order, cuts, listed, bodies, work, count, target, t, last, thread, threads,
+    rows, simple, kappa, order, cuts, bodies, work, count, target, t, last, thread, threads,
 ):  # fmt: skip
     """Sweeps over the contacts ``order`` with Nesterov's extrapolation before each, until the change made by a sweep is
     at most ``target``, ``count`` at most; ends on a sweep.
 
-    ``listed`` are the same contacts in the order in which they stand, where it is known. ``t`` is the momentum (1 at a
-    start) and ``last`` the change of the sweep before; restarted when the change grows. Returns the number of sweeps, t
-    and the last change.
+    ``t`` is the momentum (1 at a start) and ``last`` the change of the sweep before; restarted when the change grows.
+    Returns the number of sweeps, t and the last change.
     """
-    begin, end = part(listed.size, thread, threads)
     first, after = part(bodies.size, thread, threads)
     done = 0
     while done < count and (done == 0 or last > target):
         new = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         beta = (t - 1.0) / new
-        extrapolate(rows, simple, listed[begin:end], bodies[first:after], work.impulse, work.rows, beta)
+        extrapolate(rows, bodies[first:after], work.rows, beta)
         team.wait(work.barrier, threads)
         t = new
-        change = sweep_slabs(rows, simple, order, cuts, kappa, work.changes[done % 2], work.barrier, thread, threads)
+        change = sweep_slabs(
+            rows, simple, order, cuts, kappa, beta, work.impulse, work.changes[done % 2], work.barrier, thread, threads
+        )
         if change > last:
             t = 1.0
         last = change
@@ -387,7 +385,7 @@ def accelerated(
     """
     residual, worst, bipotential, best = 0.0, -1, 0.0, np.inf
     done, since, count, met, target = 0, 0, 1, max_iterations, 0.0
-    order, cuts, listed, bodies = work.order[:m], work.cuts, work.every[:m], work.movable
+    order, cuts, bodies = work.order[:m], work.cuts, work.movable
     fresh, plain, t, last = True, g > 0, 1.0, np.inf
     while done < max_iterations:
         count = min(count, max_iterations - done)
@@ -397,12 +395,9 @@ def accelerated(
             team.wait(work.barrier, threads)
         else:
             if fresh:
-                begin, end = part(listed.size, thread, threads)
-                first, after = part(bodies.size, thread, threads)
-                keep_iterate(rows, simple, listed[begin:end], bodies[first:after], work.impulse, work.rows)
                 t, last = 1.0, np.inf
             count, t, last = accelerated_sweeps(
-                rows, simple, kappa, order, cuts, listed, bodies, work, count, target, t, last, thread, threads
+                rows, simple, kappa, order, cuts, bodies, work, count, target, t, last, thread, threads
             )
         done += count
         before = residual
@@ -433,11 +428,10 @@ def accelerated(
         # A round over few contacts may push the residual outwards only; then, where most contacts need work, and where
         # contacts sink, go on over all, with the momentum gained.
         if 2 * work.found[0] > m or (fresh and residual > 0.5 * before) or residual <= tolerance:
-            order, cuts, listed, bodies = work.order[:m], work.cuts, work.every[:m], work.movable
+            order, cuts, bodies = work.order[:m], work.cuts, work.movable
             if fresh and residual > tolerance:  # the change of a sweep over few contacts says nothing of one over all
                 count, target = min(int(3.0 * np.log(residual / (0.75 * tolerance))) + 2, 64), 0.0
         else:
             order, cuts, bodies = work.few[: work.found[0]], work.few_cuts, work.bodies[: work.found[1]]
-            listed = order
             fresh = True
     return done, residual, worst, bipotential

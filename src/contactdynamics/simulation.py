@@ -623,7 +623,7 @@ class Simulation:
                 )  # fmt: skip
             if total <= len(out.first):
                 break
-            self._spare = detection.pair_arrays(int(1.1 * total) + 64)
+            self._spare = detection.pair_arrays(int(1.04 * total) + 32)
         detection.recall(old, out, total, not self._all_simple)
         self._spare, self._filled = self._filled, out
         self.pairs = detection.Pairs(*(array[:total] for array in out[:-1]), count)
@@ -695,10 +695,10 @@ class Simulation:
         if len(pairs.first):
             m = iterations.arrange(b.position, self.rows, pairs, *bodies, self._reach, self._work)
             if m > len(self._work.order):
-                self._work = iterations.work_arrays(int(1.1 * m) + 64, self.rows)
+                self._work = iterations.work_arrays(int(1.04 * m) + 32, self.rows)
                 iterations.arrange(b.position, self.rows, pairs, *bodies, self._reach, self._work)
             if m > len(self._simple.pair):
-                self._simple = prepare.simple_contacts(int(1.1 * m) + 64)
+                self._simple = prepare.simple_contacts(int(1.04 * m) + 32)
             scale = prepare.activate_simple(
                 pairs, *bodies, model.balls.radius, self._before, self._free, self.rows,
                 model.laws, h, anticipate, self._repairing, self._kappa, model.dimension, self._simple,

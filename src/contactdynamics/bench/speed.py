@@ -82,7 +82,6 @@ def _on_threads(sim, echo) -> dict:
         2.5,
         work.order[:m],
         work.cuts,
-        work.every[:m],
         work.movable,
         work,
         20,
@@ -268,7 +267,7 @@ def growth(echo, largest: str | None = None) -> dict:
 def _of_contacts(sim) -> tuple:
     """The arrays of a simulation that are as long as the list of contacts."""
     work = sim._work
-    return (sim.pairs, sim._spare, sim._filled, sim._simple, sim._general, work.order, work.every, work.few,
+    return (sim.pairs, sim._spare, sim._filled, sim._simple, sim._general, work.order, work.few,
             work.shares, work.impulse)  # fmt: skip
 
 
