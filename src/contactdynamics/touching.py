@@ -5,7 +5,7 @@ A simulation without polygons holds one too; everything in it is then empty and 
 
 import numpy as np
 
-from . import flat, narrow
+from . import activity, flat, narrow
 from .state import FREE, Contacts
 
 MEMORY = ("index", "memory", "status")
@@ -24,7 +24,9 @@ class Touching:
         self.present = len(model.corners.body) > 0
         self.outline = narrow.outlines(model.balls, model.corners)
         most = int(np.diff(self.outline.start).max()) if self.present else 0
+        self._disks = bool((np.diff(self.outline.start) == 0).any())
         self._heights, self._apart = np.empty((2, most)), np.zeros(0, dtype=np.int32)
+        self._meetings = narrow.meeting_arrays(0)
 
     def place(self, bodies) -> None:
         """Put the corners where their bodies are."""
@@ -39,15 +41,22 @@ class Touching:
         balls, old = model.balls, self.touches
         if len(self._apart) != len(lists.other):
             self._apart = np.zeros(len(lists.other), dtype=np.int32)
+            self._meetings = narrow.meeting_arrays(len(lists.other))
         tail = (model.law_index, sticky, position, one, two, h, slack, anticipate, keep, old)
+        o, met = self.outline, self._meetings
+        count = narrow.near_pairs(o, places, balls.radius, balls.body, lists.start, lists.count, lists.other,
+                                  *tail[3:], self._apart, met)  # fmt: skip
+        narrow.choose_axes(met, count, o, places, balls.body, one, self._heights, self._apart)
+        narrow.cut_edges(met, count, o)
+        if self._disks:
+            narrow.disks_on_polygons(met, count, o, places, balls.radius)
         while True:
             out = self._spare
-            pairs = narrow.find_pairs(self.outline, places, balls.radius, balls.body, balls.material, lists.start,
-                                      lists.count, lists.other, *tail, out, self._heights, self._apart)  # fmt: skip
+            pairs = activity.enter_pairs(met, count, o.size, balls.body, balls.material, *tail, out)
             total = pairs
             if len(model.planes.body):
-                total = narrow.find_on_planes(
-                    self.outline, places, balls.radius, balls.body, balls.material, kind, *planes, model.planes.body,
+                total = activity.find_on_planes(
+                    o, places, balls.radius, balls.body, balls.material, kind, *planes, model.planes.body,
                     model.planes.material, *tail, pairs, FREE, out,
                 )  # fmt: skip
             if total <= len(out.status):
