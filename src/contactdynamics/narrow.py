@@ -384,3 +384,16 @@ def disks_on_polygons(meetings, count, outline, places, radius):
         ends[m, 0], ends[m, 1], ends[m, 2] = x - reach * nx, y - reach * ny, gap
         ends[m, 6], ends[m, 7], index[m, EDGE] = sign * nx, sign * ny, edge - start[q]
         names[m, COUNT], names[m, 1], names[m, 2] = 1, 0, LEFT
+
+
+@kernel
+def meet(outline, places, radius, body, lists_start, lists_count, other, one, two, h, slack, anticipate, keep, old,
+         apart, heights, disks, out):  # fmt: skip
+    """All stages: where polygons touch each other, and disks where there are any; returns the number of pairs."""
+    count = near_pairs(outline, places, radius, body, lists_start, lists_count, other, one, two, h, slack, anticipate,
+                       keep, old, apart, out)  # fmt: skip
+    choose_axes(out, count, outline, places, body, one, heights, apart)
+    cut_edges(out, count, outline)
+    if disks:
+        disks_on_polygons(out, count, outline, places, radius)
+    return count

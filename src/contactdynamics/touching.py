@@ -44,12 +44,8 @@ class Touching:
             self._meetings = narrow.meeting_arrays(len(lists.other))
         tail = (model.law_index, sticky, position, one, two, h, slack, anticipate, keep, old)
         o, met = self.outline, self._meetings
-        count = narrow.near_pairs(o, places, balls.radius, balls.body, lists.start, lists.count, lists.other,
-                                  *tail[3:], self._apart, met)  # fmt: skip
-        narrow.choose_axes(met, count, o, places, balls.body, one, self._heights, self._apart)
-        narrow.cut_edges(met, count, o)
-        if self._disks:
-            narrow.disks_on_polygons(met, count, o, places, balls.radius)
+        count = narrow.meet(o, places, balls.radius, balls.body, lists.start, lists.count, lists.other, *tail[3:],
+                            self._apart, self._heights, self._disks, met)  # fmt: skip
         while True:
             out = self._spare
             pairs = activity.enter_pairs(met, count, o.size, balls.body, balls.material, *tail, out)
