@@ -97,7 +97,7 @@ def pour(p, shape, name) -> Pile:
             borne.append(analysis.weight_balance(sim.frame()))
     frame = sim.frame()
     seen, grains = outwards(frame), Above(float(frame.positions[frame.kinds == FREE, 1].min()))
-    return Pile(frame, analysis.slope(analysis.bounding_disks(frame)), analysis.fabric(seen, grains),
+    return Pile(frame, analysis.slope(frame), analysis.fabric(seen, grains),
                 analysis.directions(seen, grains), float(np.mean(borne)), sim.energy, sim.failures)  # fmt: skip
 
 
