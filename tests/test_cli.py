@@ -280,3 +280,17 @@ def test_experiment_keeps_its_contract(name, cdyn):
     assert summary["experiment"] == name and summary["quick"] is True
     assert summary["parameters"] == runner.plain(runner.parameters_of(experiment, {}, quick=True))
     assert Path("here/figure.png").stat().st_size > 10_000
+    for file in Path("here").glob("*.h5"):  # what an experiment records can be looked at
+        code, out, err = cdyn("info", file)
+        assert code == 0 and f"experiment={name}" in out, out + err
+        assert cdyn("plot", file, "--out", "here/frame.png")[0] == 0
+
+
+def test_the_record_of_an_experiment_that_drives_itself(cdyn):
+    assert cdyn("run", "rocking", "--quick", "--set", "ratios=2", "--set", "duration=0.4", "--out", "here")[0] == 0
+    assert {path.name for path in Path("here").glob("*.h5")} == {"run.h5", "run-released.h5", "run-below.h5"}
+    with cd.open("here/run.h5") as recording:
+        assert recording.times[0] == 0 and recording.times[-1] == pytest.approx(0.4) and len(recording) > 40
+        assert len(recording[-1].polygon_bodies) == 2
+    code, _, err = cdyn("resume", "here/run.h5")
+    assert code != 0 and "rocking" in err and "drives its own runs" in err

@@ -37,7 +37,7 @@ LAYERS = [
         "events",
         "penalty",
     },
-    {"recorders", "archive", "iterations", "recovery", "flat"},
+    {"recorders", "archive", "iterations", "recovery", "flat", "activity"},
     {"touching"},
     {"simulation"},
     {"plotting"},

@@ -79,7 +79,39 @@ def test_slope_of_a_wedge_of_polygons():
         for k in range(-9 + level, 10 - level):
             scene.add(cd.Rectangle(1.0, 1.0), material="grain", position=(k, 0.5 + level))
     frame = cd.Simulation(scene, time_step=1e-3).frame()
-    assert analysis.slope(analysis.bounding_disks(frame)).degrees == pytest.approx(45, abs=2)
+    assert analysis.slope(frame).degrees == pytest.approx(45, abs=2)
+    assert analysis.height(frame) == pytest.approx(10)
+
+
+def test_surface_of_a_triangle_and_a_disk():
+    # An upright triangle of base 2 and height 1, its top over x = 0: height 1 - |x|. A disk of radius 1 about (4, 1).
+    scene = ground()
+    wedge = cd.Polygon([(-1, 0), (1, 0), (0, 1)])
+    scene.add(wedge, material="grain", position=wedge.center_of_mass)
+    scene.add(cd.Disk(1.0), material="grain", position=(4, 1))
+    seen = analysis.surface(cd.Simulation(scene, time_step=1e-3).frame(), spacing=0.01)
+    x = seen.places[:, 0]
+    disk = 1 + np.sqrt(np.maximum(0, 1 - (x - 4) ** 2))
+    exact = np.where(np.abs(x) < 1, 1 - np.abs(x), np.where(np.abs(x - 4) < 1, disk, 0))
+    np.testing.assert_allclose(seen.height, exact, atol=1e-9)
+
+
+def test_packing_fraction_and_volume_mass_of_polygons():
+    # Unit squares turned by 45 degrees in a row, corner to corner, and an L of several parts: area over box.
+    scene = ground()
+    half = math.sqrt(0.5)
+    for k in range(3):
+        scene.add(cd.Rectangle(1.0, 1.0), material="grain", position=(2 * half * k, half), rotation=math.pi / 4)
+    with pytest.warns(UserWarning, match="not convex"):
+        ell = cd.Polygon([(0, 0), (1, 0), (1, 0.4), (0.3, 0.4), (0.3, 1), (0, 1)])
+    scene.add(ell, material="grain", position=ell.center_of_mass + np.array([5.0, 0.0]))
+    frame = cd.Simulation(scene, time_step=1e-3).frame()
+    density = frame.masses[1]
+    for low, high, area in (((-half, 0), (5 * half, 2 * half), 3.0), ((4.5, 0), (6.5, 1.2), ell.area)):
+        box = analysis.Box(low, high)
+        share = area / ((high[0] - low[0]) * (high[1] - low[1]))
+        assert analysis.packing_fraction(frame, box, spacing=1e-3) == pytest.approx(share, rel=3e-3)
+        assert analysis.volume_mass(frame, box, spacing=1e-3) == pytest.approx(density * share, rel=3e-3)
 
 
 def test_force_chains_join_the_centres_of_polygons():

@@ -296,6 +296,29 @@ def test_an_edge_on_an_edge_has_the_two_ends_of_the_overlap():
     np.testing.assert_allclose(found.place[:, narrow.NX : narrow.NY + 1], [(0, 1), (0, 1)], atol=1e-14)
 
 
+@pytest.mark.parametrize("distance", [-0.05, -1e-3, -1e-6, -1e-9, 0.0, 1e-6, 5e-4])
+def test_an_edge_is_kept_as_the_search_over_all_corners_says(distance):
+    # `choose_axes` asks two corners where `choose_axis` asks all: the same answer for any edge remembered.
+    random = np.random.default_rng(7)
+    kept = 0
+    for _ in range(60):
+        _, sim = touches(*random_pair(random, distance))
+        o, places = sim._touching.outline, sim._places
+        heights, apart = np.empty((2, 10)), np.zeros(1, dtype=np.int32)
+        size = o.size.min()
+        for edge in range(len(o.body)):
+            previous = edge if edge < o.start[1] else narrow.ON_SECOND + edge - o.start[1]
+            axis, near = narrow.choose_axis(0, 1, o.start, o.world, o.normal, places, o.size, previous, 0.1, 0.2, 0.0,
+                                            narrow.WATCH * size, heights)  # fmt: skip
+            met = narrow.meeting_arrays(1)
+            met.index[0] = (0, 1, 0, 0, 1, previous, -1)
+            met.bound[0] = (0.0, narrow.WATCH * size)
+            narrow.choose_axes(met, 1, o, places, np.array([0, 1]), sim.rows, heights, apart)
+            assert met.index[0, narrow.EDGE] == (axis if near else -1)
+            kept += near and axis == previous
+    assert kept > 20 or distance > 0
+
+
 def test_corners_that_meet_take_the_plane_that_the_motion_says():
     # Two squares overlap by a small square of corners. One that came from above rests on the horizontal edge, one that
     # came from the side leans on the vertical one, whichever overlap is the smaller.

@@ -21,9 +21,10 @@ MEANS = ("iterations", *storage.LOG[-5:])  # the times of the stages
 def export_frames(source, target, times, *, full=None, note: dict | None = None) -> None:
     """Write the frames of ``source`` nearest to ``times`` into the new file ``target``.
 
-    Frames nearest to the times ``full`` (all, unless given) keep everything; the others keep only positions and the
-    contacts with fixed bodies. Reals become float32. Rows of the log are means (sweeps, seconds), maxima (residual,
-    overlaps) or last values over blocks of steps. ``note`` is added to what the file says about its run.
+    Frames nearest to the times ``full`` (all, unless given) keep everything; the others keep only positions, the
+    orientation of bodies that are no balls, and the contacts with fixed bodies. Reals become float32. Rows of the log
+    are means (sweeps, seconds), maxima (residual, overlaps) or last values over blocks of steps. ``note`` is added to
+    what the file says about its run.
     """
     target = Path(target)
     with storage.open(source) as recording:
@@ -57,9 +58,12 @@ def _put(group, name, array) -> None:
 
 
 def _light(bodies: dict, contacts: dict, recording) -> tuple[dict, dict]:
-    """Positions and contacts with fixed bodies only."""
+    """Positions, contacts with fixed bodies, and the orientation of what is no ball: its balls and corners turn."""
     still = {name: np.zeros_like(bodies[name]) for name in ("velocity", "scaled_spin", "orientation")}
+    off = recording._balls.body[(recording._balls.centre != 0).any(axis=1)]
+    shaped = np.isin(bodies["identity"], np.concatenate([off, recording._planes.body, recording._corners.body]))
     still["orientation"][:, 0] = 1.0
+    still["orientation"][shaped] = bodies["orientation"][shaped]
     kinds = recording._static["kind"][np.searchsorted(recording._static["identity"], contacts["bodies"])]
     ground = (kinds == FIXED).any(axis=1) & (kinds == FREE).any(axis=1)
     return bodies | still, {name: array[ground] for name, array in contacts.items()}

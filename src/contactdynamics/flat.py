@@ -23,10 +23,13 @@ from .state import DRIVEN, SEPARATING, SLIDING, STICKING
 # Columns of a flat contact's row: two lines of cache, and what only some laws need.
 NX, NY, AN, AT, BN, BT, KA, KB, PN, PT, RN, RT, GAMMA, WNN, WNT, WTT = range(16)
 GLUE, PULL, ROLL, MOMENT = range(4)
+# Columns of what two contacts on one edge have in common: mean levers, W with the common slip, inverses.
+EA, EB, W12, W1T, W2T, WT, IT, I11, I12, I22 = range(10)
 
 POLISH = 10  # sweeps at most for the sake of rest
 REST = 1e-5  # of the tolerance: a residual that needs no improvement
 FIRST = 1e-3  # of the tolerance: the goal of a step without memory, whose error would stay as a displacement
+PATIENCE = 300  # sweeps in which the extrapolation must halve the residual
 
 
 class Flat(NamedTuple):
@@ -38,6 +41,7 @@ class Flat(NamedTuple):
     law: np.ndarray  # (f, 4) cohesion h, tension h, rolling length, moment
     status: np.ndarray  # (f,)
     joint: np.ndarray  # (f,) this contact and the next one are the two ends of one overlap, at the same height
+    edge: np.ndarray  # (f, 10) for them: mean levers, W with the common slip, the inverse of W where both stick
     last: np.ndarray  # (f, 3) P and moment of the last iterate
 
 
@@ -46,7 +50,7 @@ def flat_contacts(room: int) -> Flat:
     rows = [np.empty(room, dtype=np.uint32) for _ in range(2)]
     return Flat(
         *rows, np.empty((room, 16)), np.empty((room, 4)), np.zeros(room, dtype=np.int8), np.zeros(room, dtype=bool),
-        np.empty((room, 3)),
+        np.empty((room, 10)), np.empty((room, 3)),
     )  # fmt: skip
 
 
@@ -58,11 +62,11 @@ def activate(touches, ball_body, plane_body, position, before, free, rows, inver
     """
     scale, special = 0.0, False
     index, place, memory, status, planes = touches
-    one, two, row, law, _, joint, _ = out
+    one, two, row, law, _, joint, edge, _ = out
     for k in range(status.size):
         first, second = index[k, narrow.FIRST], index[k, narrow.SECOND]
         a, b = ball_body[first] if k < planes else plane_body[first], ball_body[second]
-        rule = laws[index[k, narrow.LAW]]
+        rule = index[k, narrow.LAW]
         nx, ny, gap = place[k, narrow.NX], place[k, narrow.NY], place[k, narrow.GAP]
         ax, ay = place[k, narrow.X] - position[a, 0], place[k, narrow.Y] - position[a, 1]
         bx, by = place[k, narrow.X] - position[b, 0], place[k, narrow.Y] - position[b, 1]
@@ -77,23 +81,30 @@ def activate(touches, ball_body, plane_body, position, before, free, rows, inver
         row[k, WNT] = row[k, KA] * row[k, AN] * row[k, AT] + row[k, KB] * row[k, BN] * row[k, BT]
         row[k, WTT] = mass + row[k, KA] * row[k, AT] ** 2 + row[k, KB] * row[k, BT] ** 2
         u_n, u_t = velocity(before, a, b, row, k)
-        row[k, RN] = target_velocity(gap, u_n, rule[RHO], h, anticipate, repair)
-        row[k, RT] = -rule[TAU] * u_t
-        row[k, GAMMA] = rule[FRICTION_1]
-        if rule[STATIC] > rule[FRICTION_1]:
+        row[k, RN] = target_velocity(gap, u_n, laws[rule, RHO], h, anticipate, repair)
+        row[k, RT] = -laws[rule, TAU] * u_t
+        row[k, GAMMA] = laws[rule, FRICTION_1]
+        if laws[rule, STATIC] > laws[rule, FRICTION_1]:
             resting = u_t * u_t <= 1e-24 * (u_n * u_n + (gap / h) ** 2)
             if status[k] == STICKING or (status[k] <= SEPARATING and resting):
-                row[k, GAMMA] = rule[STATIC]
+                row[k, GAMMA] = laws[rule, STATIC]
         px, py = memory[k, 0], memory[k, 1]
-        glue = h * rule[COHESION]
-        row[k, PN] = max(-max(glue, h * rule[TENSION]), px * nx + py * ny)
+        glue = h * laws[rule, COHESION]
+        row[k, PN] = max(-max(glue, h * laws[rule, TENSION]), px * nx + py * ny)
         row[k, PT] = py * nx - px * ny
-        law[k, GLUE], law[k, PULL], law[k, ROLL], law[k, MOMENT] = glue, h * rule[TENSION], rule[ROLLING], memory[k, 2]
-        special = special or glue > 0.0 or rule[TENSION] > 0.0 or rule[ROLLING] > 0.0
+        law[k, GLUE], law[k, PULL], law[k, ROLL], law[k, MOMENT] = (
+            glue,
+            h * laws[rule, TENSION],
+            laws[rule, ROLLING],
+            memory[k, 2],
+        )
+        special = special or glue > 0.0 or laws[rule, TENSION] > 0.0 or laws[rule, ROLLING] > 0.0
         one[k], two[k], joint[k] = a, b, False
         if k > 0 and k != planes and first == index[k - 1, narrow.FIRST] and second == index[k - 1, narrow.SECOND]:
             level = abs(gap - place[k - 1, narrow.GAP]) <= narrow.NEAR * place[k, narrow.SIZE]
             joint[k - 1] = level and not (k > 1 and joint[k - 2])
+            if joint[k - 1]:
+                couple(row, edge, k - 1, mass)
         f_n, f_t = velocity(free, a, b, row, k)
         rho = 2.0 / (row[k, WNN] + row[k, WTT])
         scale += rho * rho * ((f_n - row[k, RN]) ** 2 + (f_t - row[k, RT]) ** 2)
@@ -149,75 +160,97 @@ def point_step(rows, one, two, row, status, k):
     return row[k, WNN] * q_n * q_n + row[k, WTT] * q_t * q_t
 
 
-@kernel(inline=True)
-def edge_step(rows, one, two, row, status, k):
-    """Solve the contacts k and k + 1, the two ends of one overlap, together; returns the sum of W |dP|^2.
+@kernel
+def couple(row, edge, k, mass):
+    """Fill in what the contacts k and k + 1 of one edge have in common.
 
-    They share the normal, and their sliding velocities but for w times the difference of their gaps: the unknowns are
-    the two normal impulses and the sum T of the tangential ones, of which each end takes its part of the bound. Where
-    neither sticking nor sliding of both ends is the solution, one end opens: they are solved in turn.
+    Where they are so near to each other that W is all but singular, its inverse is nan, and no solution will be found
+    for both together.
     """
-    a, b = one[k], two[k]
-    x, y, s, t = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[a, 5], rows[b, 5]
-    ka, kb, mass = row[k, KA], row[k, KB], rows[a, 6] + rows[b, 6]
+    ka, kb = row[k, KA], row[k, KB]
     at, bt = 0.5 * (row[k, AT] + row[k + 1, AT]), 0.5 * (row[k, BT] + row[k + 1, BT])
-    closing, slip = row[k, NX] * x + row[k, NY] * y, row[k, NX] * y - row[k, NY] * x
-    w11, w22, wtt = row[k, WNN], row[k + 1, WNN], mass + ka * at * at + kb * bt * bt
+    wtt = mass + ka * at * at + kb * bt * bt
     w12 = mass + ka * row[k, AN] * row[k + 1, AN] + kb * row[k, BN] * row[k + 1, BN]
     w1t, w2t = ka * row[k, AN] * at + kb * row[k, BN] * bt, ka * row[k + 1, AN] * at + kb * row[k + 1, BN] * bt
-    p1, p2, pt = row[k, PN], row[k + 1, PN], row[k, PT] + row[k + 1, PT]
-    # what is left of the velocities without these impulses
-    b1 = closing + row[k, BN] * t - row[k, AN] * s - row[k, RN] - w11 * p1 - w12 * p2 - w1t * pt
-    b2 = closing + row[k + 1, BN] * t - row[k + 1, AN] * s - row[k + 1, RN] - w12 * p1 - w22 * p2 - w2t * pt
-    bt = slip + bt * t - at * s - 0.5 * (row[k, RT] + row[k + 1, RT]) - w1t * p1 - w2t * p2 - wtt * pt
-    g1, g2 = row[k, GAMMA], row[k + 1, GAMMA]
-    # both stick: eliminate T, then two equations
-    c11, c12, c22 = w11 - w1t * w1t / wtt, w12 - w1t * w2t / wtt, w22 - w2t * w2t / wtt
-    d1, d2 = b1 - w1t * bt / wtt, b2 - w2t * bt / wtt
+    # eliminate the slip where both stick: two equations are left
+    c11, c12, c22 = row[k, WNN] - w1t * w1t / wtt, w12 - w1t * w2t / wtt, row[k + 1, WNN] - w2t * w2t / wtt
     det = c11 * c22 - c12 * c12
-    if det > 1e-10 * w11 * w22:
-        n1, n2 = (c12 * d2 - c22 * d1) / det, (c12 * d1 - c11 * d2) / det
-        tangent = -(bt + w1t * n1 + w2t * n2) / wtt
-        bound = g1 * n1 + g2 * n2
-        found = STICKING
-        if n1 >= 0.0 and n2 >= 0.0 and abs(tangent) > bound:
-            # both slide against the bound they broke
-            f1, f2 = (g1, g2) if tangent > 0.0 else (-g1, -g2)
-            c11, c12, c21, c22 = w11 + f1 * w1t, w12 + f2 * w1t, w12 + f1 * w2t, w22 + f2 * w2t
-            det = c11 * c22 - c12 * c21
-            n1, n2 = (c12 * b2 - c22 * b1) / det, (c21 * b1 - c11 * b2) / det
-            tangent = f1 * n1 + f2 * n2
-            bound = g1 * n1 + g2 * n2
-            slip = bt + w1t * n1 + w2t * n2 + wtt * tangent
-            found = SLIDING if det > 0.0 and slip * tangent <= 0.0 else SEPARATING
-        if n1 >= 0.0 and n2 >= 0.0 and found != SEPARATING:
-            share = tangent / bound if bound > 0.0 else 0.0
-            t1, t2 = share * g1 * n1, share * g2 * n2
-            d1, d2, e1, e2 = n1 - p1, n2 - p2, t1 - row[k, PT], t2 - row[k + 1, PT]
-            row[k, PN], row[k, PT], row[k + 1, PN], row[k + 1, PT] = n1, t1, n2, t2
-            status[k], status[k + 1] = found, found
-            push(rows, a, b, row, k, d1, e1)
-            push(rows, a, b, row, k + 1, d2, e2)
-            return w11 * d1 * d1 + w22 * d2 * d2 + wtt * (e1 * e1 + e2 * e2)
-    change = point_step(rows, one, two, row, status, k) + point_step(rows, one, two, row, status, k + 1)
-    return change + point_step(rows, one, two, row, status, k) + point_step(rows, one, two, row, status, k + 1)
+    if not det > 1e-10 * row[k, WNN] * row[k + 1, WNN]:
+        det = np.nan
+    edge[k, EA], edge[k, EB], edge[k, W12], edge[k, W1T], edge[k, W2T], edge[k, WT] = at, bt, w12, w1t, w2t, wtt
+    edge[k, IT], edge[k, I11], edge[k, I12], edge[k, I22] = 1.0 / wtt, c22 / det, -c12 / det, c11 / det
+
+
+@kernel(inline=True)
+def solve_edge(u1, u2, ut, p1, p2, pt, g1, g2, w11, w22, w12, w1t, w2t, wtt, it, i11, i12, i22):
+    """Impulses of the two ends of one overlap: normal, normal, sum of the tangential ones, sum of the bounds, status.
+
+    The ends share the normal, and their sliding velocities but for w times the difference of their gaps: the unknowns
+    are the two normal impulses and the sum T of the tangential ones. ``u`` are the velocities above their targets,
+    ``p`` the present impulses. SEPARATING where neither sticking nor sliding of both ends is the solution.
+    """
+    d1, d2 = u1 - w1t * ut * it, u2 - w2t * ut * it
+    n1, n2 = p1 - (i11 * d1 + i12 * d2), p2 - (i12 * d1 + i22 * d2)
+    tangent = pt - (ut + w1t * (n1 - p1) + w2t * (n2 - p2)) * it
+    bound, found = g1 * n1 + g2 * n2, STICKING
+    if n1 >= 0.0 and n2 >= 0.0 and abs(tangent) > bound:
+        # both slide against the bound they broke; from the velocities without these impulses
+        b1, b2 = u1 - w11 * p1 - w12 * p2 - w1t * pt, u2 - w12 * p1 - w22 * p2 - w2t * pt
+        f1, f2 = (g1, g2) if tangent > 0.0 else (-g1, -g2)
+        c11, c12, c21, c22 = w11 + f1 * w1t, w12 + f2 * w1t, w12 + f1 * w2t, w22 + f2 * w2t
+        det = c11 * c22 - c12 * c21
+        n1, n2 = (c12 * b2 - c22 * b1) / det, (c21 * b1 - c11 * b2) / det
+        tangent, bound = f1 * n1 + f2 * n2, g1 * n1 + g2 * n2
+        slip = ut + w1t * (n1 - p1) + w2t * (n2 - p2) + wtt * (tangent - pt)
+        found = SLIDING if det > 0.0 and slip * tangent <= 0.0 else SEPARATING
+    return n1, n2, tangent, bound, found if n1 >= 0.0 and n2 >= 0.0 else SEPARATING
 
 
 @kernel(contract=True)
 def sweep_coulomb(rows, contacts, count, plain):
     """One sweep where all laws are Coulomb's; returns the sum of W |dP|^2, the kinetic size of the change.
 
-    The two ends of an overlap are solved together, unless ``plain``.
+    The two ends of an overlap are solved together, unless ``plain``; each takes its part of the tangential impulse by
+    its bound. Where one of them opens, they are solved in turn.
     """
     change, k = 0.0, 0
-    one, two, row, _, status, joint, _ = contacts
+    one, two, row, _, status, joint, edge, _ = contacts
     while k < count:
-        if joint[k] and not plain:
-            change += edge_step(rows, one, two, row, status, k)
-            k += 2
-        else:
+        if not joint[k] or plain:
             change += point_step(rows, one, two, row, status, k)
             k += 1
+            continue
+        a, b, nx, ny = one[k], two[k], row[k, NX], row[k, NY]
+        x, y, s, t = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[a, 5], rows[b, 5]
+        p1, p2, g1, g2 = row[k, PN], row[k + 1, PN], row[k, GAMMA], row[k + 1, GAMMA]
+        closing, slip, wtt = nx * x + ny * y, nx * y - ny * x, edge[k, WT]
+        n1, n2, tangent, bound, found = solve_edge(
+            closing + row[k, BN] * t - row[k, AN] * s - row[k, RN],
+            closing + row[k + 1, BN] * t - row[k + 1, AN] * s - row[k + 1, RN],
+            slip + edge[k, EB] * t - edge[k, EA] * s - 0.5 * (row[k, RT] + row[k + 1, RT]),
+            p1, p2, row[k, PT] + row[k + 1, PT], g1, g2, row[k, WNN], row[k + 1, WNN], edge[k, W12], edge[k, W1T],
+            edge[k, W2T], wtt, edge[k, IT], edge[k, I11], edge[k, I12], edge[k, I22],
+        )  # fmt: skip
+        if found == SEPARATING:
+            for n in range(4):
+                change += point_step(rows, one, two, row, status, k + n % 2)
+            k += 2
+            continue
+        share = tangent / bound if bound > 0.0 else 0.0
+        t1, t2 = share * g1 * n1, share * g2 * n2
+        d1, d2, e1, e2 = n1 - p1, n2 - p2, t1 - row[k, PT], t2 - row[k + 1, PT]
+        row[k, PN], row[k, PT], row[k + 1, PN], row[k + 1, PT] = n1, t1, n2, t2
+        status[k], status[k + 1] = found, found
+        x, y = nx * (d1 + d2) - ny * (e1 + e2), ny * (d1 + d2) + nx * (e1 + e2)
+        ma, mb = rows[a, 6], rows[b, 6]
+        rows[a, 0] -= ma * x
+        rows[a, 1] -= ma * y
+        rows[a, 5] -= row[k, KA] * (row[k, AN] * d1 + row[k + 1, AN] * d2 + row[k, AT] * e1 + row[k + 1, AT] * e2)
+        rows[b, 0] += mb * x
+        rows[b, 1] += mb * y
+        rows[b, 5] += row[k, KB] * (row[k, BN] * d1 + row[k + 1, BN] * d2 + row[k, BT] * e1 + row[k + 1, BT] * e2)
+        change += row[k, WNN] * d1 * d1 + row[k + 1, WNN] * d2 * d2 + wtt * (e1 * e1 + e2 * e2)
+        k += 2
     return change
 
 
@@ -242,7 +275,7 @@ def glued_law(row, law, k, b_n, b_t):
 def sweep_special(rows, contacts, count):
     """One sweep with all laws: the impulse, then the moment of rolling resistance; returns as `sweep_coulomb`."""
     change = 0.0
-    one, two, row, law, status, _, _ = contacts
+    one, two, row, law, status, _, _, _ = contacts
     for k in range(count):
         a, b = one[k], two[k]
         turn = row[k, KA] / rows[a, 7] ** 2 + row[k, KB] / rows[b, 7] ** 2
@@ -271,7 +304,7 @@ def sweep_special(rows, contacts, count):
 def measure_flat(rows, contacts, count):
     """|natural map|^2, |P|^2, worst contact and its share, |b(U, P)|, P.P / rho, summed over the flat contacts."""
     error, size, worst, largest, bipotential, work = 0.0, 0.0, -1, -1.0, 0.0, 0.0
-    one, two, row, law, _, _, _ = contacts
+    one, two, row, law, _, _, _, _ = contacts
     for k in range(count):
         a, b = one[k], two[k]
         rho = 2.0 / (row[k, WNN] + row[k, WTT])
@@ -373,10 +406,10 @@ def settle(
 ):  # fmt: skip
     """Gauss-Seidel over the simple and the flat contacts, with Nesterov's extrapolation unless ``plain``.
 
-    The extrapolation restarts when the change made by a sweep grows; where 60 sweeps have not halved the residual, the
-    sweeps go on without it, contact by contact. A step that begins within the tolerance is improved all the same, to a
-    tenth of its first residual where a few sweeps do it: a structure at rest then comes to rest entirely, in some
-    steps, and does not creep. Returns sweeps, residual, worst contact, bipotential.
+    The extrapolation restarts when the change made by a sweep grows; where `PATIENCE` sweeps have not halved the
+    residual, the sweeps go on without it, contact by contact. A step that begins within the tolerance is improved all
+    the same, to a tenth of its first residual where a few sweeps do it: a structure at rest then comes to rest
+    entirely, in some steps, and does not creep. Returns sweeps, residual, worst contact, bipotential.
     """
     residual, worst, bipotential = 0.0, -1, 0.0
     done, since, count, best, t, last = 0, 0, 1, np.inf, 1.0, np.inf
@@ -411,7 +444,7 @@ def settle(
             count = int(max(2.0, min(0.8 * need, 0.5 * done, 64.0)))
         if residual < 0.5 * best:
             best, since = residual, done
-        elif done - since >= 60:
+        elif done - since >= PATIENCE:
             plain, single = True, True
     return done, residual, worst, bipotential
 
@@ -448,7 +481,7 @@ def settle_general(
 def store(rows, contacts, count, tolerance, touches):
     """Store status, impulse and moment with the touches; returns the largest violation of a cone and sum |P|^2."""
     cone, size = 0.0, 0.0
-    one, two, row, law, status, _, _ = contacts
+    one, two, row, law, status, _, _, _ = contacts
     memory, kept = touches.memory, touches.status
     for k in range(count):
         p_n, p_t = row[k, PN], row[k, PT]
@@ -469,7 +502,7 @@ def store(rows, contacts, count, tolerance, touches):
 @kernel
 def book(before, rows, kind, touches, contacts, count, works):
     """Add the works of the flat contacts to ``works`` (L, 4): normal, tangential, rolling, drive."""
-    one, two, row, law, _, _, _ = contacts
+    one, two, row, law, _, _, _, _ = contacts
     index = touches.index
     for k in range(count):
         a, b, m = one[k], two[k], law[k, MOMENT]

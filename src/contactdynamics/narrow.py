@@ -11,14 +11,6 @@ the normal does not jump. Otherwise the choice is the papers' remark on asperiti
 corners meet by their points, non-interpenetration is no finite set of inequalities, and the motion must say which plane
 is plausible. Every axis with separation s and rate s' crosses zero at the time -s / s'; the polygons begin to overlap
 when the last one does. Among the axes that the relative motion of one step cannot tell apart, this last one is taken.
-
-*Identity.* A contact is the corner that makes it. While blocks slide, an end of the overlap may pass from a corner of
-one polygon to a corner of the other; the contact then goes on as the same end (the left or the right one, seen along
-the normal). So impulses and status carry over.
-
-*Activity.* Gaps up to 1e-4 of the size of a body are in the active set, in both modes, with the target U_n >= -g / h:
-a contact that opens by a rounding, or by the error of the solver, does not let its block fall for a step before it is
-found again. Blocks at rest would otherwise creep by some g h^2 per lost contact.
 """
 
 from typing import NamedTuple
@@ -26,11 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import kernel
-from .detection import normal_velocity
-from .state import OPEN, SEPARATING
 
-NEAR = 1e-4  # of the size: gaps up to this are in the active set
+NEAR = 1e-4  # of the size: gaps up to this are in the active set (see `activity`)
 WATCH = 1e-3  # of the size: pairs up to this are looked at
+ALIKE = 1e-7  # of the size: heights that differ by less are the same
 DEGENERATE = 1e-9  # of the size: parallel edges that overlap by less meet in a point and pass each other
 LEFT, RIGHT = 0, 1
 ON_SECOND = 1 << 20  # feature: corner of the second polygon; axis: edge of the second polygon
@@ -104,17 +95,89 @@ def place_corners(position, orientation, local, body, world, normal):
         normal[k, 0], normal[k, 1] = c * local[k, 2] - s * local[k, 3], s * local[k, 2] + c * local[k, 3]
 
 
+class Meetings(NamedTuple):
+    """Pairs that may touch, on their way through the search; M of them at most."""
+
+    index: (
+        np.ndarray
+    )  # (M, 7) the balls ONE and OTHER, LISTED where, first ROW and ROWS of memory, EDGE, CORNER over it
+    bound: np.ndarray  # (M, 2) WAY in a step, inf where the same features are taken again; LIMIT of the gap, m
+    ends: np.ndarray  # (M, 8) point and gap of both ends of the overlap, normal from one to the other
+    names: np.ndarray  # (M, 5) COUNT of the ends; feature and end of each
+
+
+ONE, OTHER, LISTED, ROW, ROWS, EDGE, CORNER = range(7)
+WAY, LIMIT = range(2)
+COUNT = 0
+
+
+def meeting_arrays(room: int) -> Meetings:
+    """Arrays for ``room`` pairs."""
+    return Meetings(
+        np.empty((room, 7), dtype=np.int32), np.empty((room, 2)), np.empty((room, 8)),
+        np.empty((room, 5), dtype=np.int32),
+    )  # fmt: skip
+
+
 @kernel(inline=True)
-def _lowest(world, normal, edge, begin, end):
-    """Least height of the corners ``begin`` to ``end`` over the line of ``edge``, and the corner that has it."""
-    nx, ny = normal[edge, 0], normal[edge, 1]
-    level = nx * world[edge, 0] + ny * world[edge, 1]
-    best, corner = np.inf, begin
-    for k in range(begin, end):
-        height = nx * world[k, 0] + ny * world[k, 1]
-        if height < best:
-            best, corner = height, k
-    return best - level, corner
+def speed(rows, a, b, reach_a, reach_b):
+    """A bound of the relative speed of two bodies."""
+    x, y = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1]
+    spin = abs(rows[a, 5]) / rows[a, 7] * reach_a + abs(rows[b, 5]) / rows[b, 7] * reach_b
+    return np.sqrt(x * x + y * y) + spin
+
+
+@kernel
+def near_pairs(
+    outline, places, radius, body, lists_start, lists_count, other, one, two, h, slack, anticipate, keep, old, apart,
+    out,
+):  # fmt: skip
+    """Pairs of polygons, and of a polygon and a disk, that may touch, in order, into ``out``; returns their number.
+
+    ``apart`` has an axis for each place in the neighbour lists, the one that last kept the two apart: most pairs are
+    done with by a look at it. It is only a hint; where lists have changed, it misses.
+    """
+    start, sizes, world, normal = outline.start, outline.size, outline.world, outline.normal
+    known, planes, index, bound = old.index, old.planes, out.index, out.bound
+    found, k = 0, 0
+    for i in range(radius.size):
+        flat = start[i] < start[i + 1]
+        for n in range(lists_start[i], lists_start[i] + lists_count[i]):
+            j = other[n]
+            both = flat and start[j] < start[j + 1]
+            if not flat and start[j] == start[j + 1]:
+                continue
+            a, b, way = body[i], body[j], 0.0
+            if anticipate:
+                way = h * max(speed(one, a, b, radius[i], radius[j]), speed(two, a, b, radius[i], radius[j]))
+            limit = slack + max(way, WATCH * min(sizes[i], sizes[j]))
+            x, y, reach = places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], radius[i] + radius[j] + limit
+            if x * x + y * y > reach * reach and not keep:
+                continue
+            while k < planes and (known[k, FIRST] < i or (known[k, FIRST] == i and known[k, SECOND] < j)):
+                k += 1
+            rows = 0
+            while k + rows < planes and known[k + rows, FIRST] == i and known[k + rows, SECOND] == j:
+                rows += 1
+            if both and not keep and rows == 0:
+                p, q, e = (i, j, apart[n]) if apart[n] < ON_SECOND else (j, i, apart[n] - ON_SECOND)
+                e += start[p]
+                if e < start[p + 1]:
+                    nx, ny, height = normal[e, 0], normal[e, 1], np.inf
+                    for c in range(start[q], start[q + 1]):
+                        height = min(height, nx * world[c, 0] + ny * world[c, 1])
+                    if height - (nx * world[e, 0] + ny * world[e, 1]) > limit:
+                        continue
+            if keep and rows > 0:  # the bodies have not moved since: the same features, whatever the velocity
+                way = np.inf
+            elif rows == 0 and not anticipate:
+                way = h * max(speed(one, a, b, radius[i], radius[j]), speed(two, a, b, radius[i], radius[j]))
+            index[found, ONE], index[found, OTHER], index[found, LISTED] = i, j, n
+            index[found, ROW], index[found, ROWS], index[found, CORNER] = k, rows, -1
+            index[found, EDGE] = known[k, AXIS] if rows > 0 else -1
+            bound[found, WAY], bound[found, LIMIT] = way, limit
+            found += 1
+    return found
 
 
 @kernel(inline=True)
@@ -125,15 +188,6 @@ def _height(world, normal, edge, begin, end):
     for k in range(begin, end):
         best = min(best, nx * world[k, 0] + ny * world[k, 1])
     return best - (nx * world[edge, 0] + ny * world[edge, 1])
-
-
-@kernel
-def separated(i, j, start, world, normal, code, limit):
-    """Whether the axis ``code`` (any number) shows that two polygons are farther apart than ``limit``."""
-    one, two, e = (i, j, code) if code < ON_SECOND else (j, i, code - ON_SECOND)
-    if e >= start[one + 1] - start[one]:
-        return False
-    return _height(world, normal, start[one] + e, start[two], start[two + 1]) > limit
 
 
 @kernel
@@ -169,7 +223,7 @@ def choose_axis(i, j, start, world, normal, places, sizes, previous, ux, uy, tra
             if height > best:
                 best, code = height, side * ON_SECOND + e - start[one]
     if previous >= 0:
-        near_best = kept >= best - (max(0.0, -best) + 1e-7 * min(sizes[i], sizes[j]))
+        near_best = kept >= best - (max(0.0, -best) + ALIKE * min(sizes[i], sizes[j]))
         return previous if near_best else code, True
     latest = -1e300
     for side in range(2):
@@ -185,257 +239,161 @@ def choose_axis(i, j, start, world, normal, places, sizes, previous, ux, uy, tra
 
 
 @kernel
-def cut_edges(i, j, code, start, world, normal, travel, size, points, gaps, features, ends):
-    """The ends of the overlap of the chosen edge with the edge that faces it; returns how many there are.
+def choose_axes(meetings, count, outline, places, body, one, heights, apart):
+    """The edge that carries the tangent plane of each pair of polygons; -1, and a hint in ``apart``, where none meet.
 
-    ``points`` (2, 2), ``gaps`` (2,), ``features`` (2,) and ``ends`` (2,) are filled.
+    A pair that touched keeps its edge where the corners of that edge, and those of the edge that faces it, are enough
+    to show that no other edge is better (`choose_axis` asks all corners).
     """
-    side = 0 if code < ON_SECOND else 1
-    one, two = (i, j) if side == 0 else (j, i)
-    e = start[one] + (code if side == 0 else code - ON_SECOND)
-    after = e + 1 if e + 1 < start[one + 1] else start[one]
-    nx, ny = normal[e, 0], normal[e, 1]
-    tx, ty = -ny, nx
-    x0, y0 = world[e, 0], world[e, 1]
-    length = tx * (world[after, 0] - x0) + ty * (world[after, 1] - y0)
-    lowest, corner = _lowest(world, normal, e, start[two], start[two + 1])
-    back = corner - 1 if corner > start[two] else start[two + 1] - 1
-    facing = corner
-    if nx * normal[back, 0] + ny * normal[back, 1] < nx * normal[corner, 0] + ny * normal[corner, 1]:
-        facing = back
-    other = facing + 1 if facing + 1 < start[two + 1] else start[two]
-    # The facing edge runs against the tangent: its end `other` is the left one.
-    xl = tx * (world[other, 0] - x0) + ty * (world[other, 1] - y0)
-    yl = nx * (world[other, 0] - x0) + ny * (world[other, 1] - y0)
-    xr = tx * (world[facing, 0] - x0) + ty * (world[facing, 1] - y0)
-    yr = nx * (world[facing, 0] - x0) + ny * (world[facing, 1] - y0)
-    left, right = max(0.0, xl), min(length, xr)
-    mine, its = (0, ON_SECOND) if side == 0 else (ON_SECOND, 0)
-    if left > right:
-        # Corners that miss each other unless they overlap, or move over each other within the step.
-        xc = tx * (world[corner, 0] - x0) + ty * (world[corner, 1] - y0)
-        if lowest > 0.0 and not -travel <= xc <= length + travel:
-            return 0
-        xc = min(length, max(0.0, xc))
-        points[0, 0], points[0, 1] = x0 + xc * tx + 0.5 * lowest * nx, y0 + xc * ty + 0.5 * lowest * ny
-        gaps[0], features[0], ends[0] = lowest, its + corner - start[two], LEFT if corner == other else RIGHT
-        return 1
-    slope = (yr - yl) / (xr - xl) if xr > xl else 0.0
-    if right - left <= DEGENERATE * size and abs(slope) < 1e-6:
-        return 0
-    for k in range(2):
-        x = left if k == 0 else right
-        at = k if side == 0 else 1 - k  # seen along the normal from the first to the second
-        own = xl >= 0.0 if k == 0 else xr <= length
-        y = (yl if k == 0 else yr) if own else yl + slope * (x - xl)
-        corner = (other if k == 0 else facing) if own else (e if k == 0 else after)
-        points[at, 0], points[at, 1] = x0 + x * tx + 0.5 * y * nx, y0 + x * ty + 0.5 * y * ny
-        gaps[at], ends[at] = y, at
-        features[at] = its + corner - start[two] if own else mine + corner - start[one]
-    return 2
-
-
-@kernel
-def disk_on_polygon(q, x, y, radius, start, world, normal, out):
-    """Gap, outward normal and point of a disk at (x, y) on polygon ``q`` into ``out`` (5,); returns the feature."""
-    best, edge = -np.inf, start[q]
-    for e in range(start[q], start[q + 1]):
-        height = normal[e, 0] * (x - world[e, 0]) + normal[e, 1] * (y - world[e, 1])
-        if height > best:
-            best, edge = height, e
-    nx, ny = normal[edge, 0], normal[edge, 1]
-    after = edge + 1 if edge + 1 < start[q + 1] else start[q]
-    if best > 0.0:
-        for corner in (edge, after):
-            ahead = -ny * (x - world[corner, 0]) + nx * (y - world[corner, 1])
-            if (corner == edge and ahead < 0.0) or (corner == after and ahead > 0.0):
-                dx, dy = x - world[corner, 0], y - world[corner, 1]
-                distance = np.sqrt(dx * dx + dy * dy)
-                nx, ny, best = dx / distance, dy / distance, distance
-                edge = corner
-                break
-    gap = best - radius
-    reach = radius + 0.5 * gap
-    out[0], out[1], out[2], out[3], out[4] = gap, nx, ny, x - reach * nx, y - reach * ny
-    return edge - start[q]
-
-
-@kernel
-def takes_part(gap, held, status, keep, sticky, anticipate, one, two, a, b, nx, ny, px, py, position, h, size):
-    """Whether a contact with a gap above `NEAR` is active (see `detection.takes_part`)."""
-    if held and status > SEPARATING and (anticipate or sticky):
-        return True
-    if not anticipate:
-        return False
-    if held and keep:
-        return True
-    u = min(
-        normal_velocity(one, a, b, nx, ny, 0.0, px, py, 0.0, position),
-        normal_velocity(two, a, b, nx, ny, 0.0, px, py, 0.0, position),
-    )
-    return gap + h * u < -1e-9 * size
-
-
-@kernel(inline=True)
-def enter(index, place, memory, status, at, first, second, feature, end, axis, law, size, gap, nx, ny, px, py, old, was,
-          k, held):  # fmt: skip
-    """Write an active contact, with the memory ``old`` and the status ``was`` of row ``k`` where ``held``."""
-    if at >= status.size:
-        return
-    index[at, FIRST], index[at, SECOND], index[at, FEATURE] = first, second, feature
-    index[at, END], index[at, AXIS], index[at, LAW] = end, axis, law
-    place[at, GAP], place[at, SIZE], place[at, NX], place[at, NY] = gap, size, nx, ny
-    place[at, X], place[at, Y] = px, py
-    for c in range(3):
-        memory[at, c] = old[k, c] if held else 0.0
-    status[at] = was[k] if held else OPEN
-
-
-@kernel(inline=True)
-def _remembered(n, count, features, ends, old, k, rows):
-    """The row of the memory ``old`` (its index) that goes on as contact ``n`` of ``count``; -1 where there is none.
-
-    The memory of the pair is in ``rows`` rows from ``k`` on.
-    """
-    for r in range(k, k + rows):
-        if old[r, FEATURE] == features[n]:
-            return r
-    for r in range(k, k + rows):
-        if old[r, END] == ends[n]:
-            taken = False
-            for m in range(count):
-                taken = taken or old[r, FEATURE] == features[m]
-            if not taken:
-                return r
-    return -1
-
-
-@kernel(inline=True)
-def _way(one, two, a, b, reach_a, reach_b, h):
-    """A bound of the relative motion of two bodies in a step, at the velocities ``one`` and ``two``."""
-    longest = 0.0
-    for rows in (one, two):
-        x, y = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1]
-        spin = abs(rows[a, 5]) / rows[a, 7] * reach_a + abs(rows[b, 5]) / rows[b, 7] * reach_b
-        longest = max(longest, np.sqrt(x * x + y * y) + spin)
-    return h * longest
-
-
-@kernel
-def find_pairs(
-    outline, places, radius, body, material, lists_start, lists_count, other, law_index, sticky_law, position, one, two,
-    h, slack, anticipate, keep, old, out, heights, apart,
-):  # fmt: skip
-    """Active contacts of polygons with polygons and disks, in order, into ``out``; returns their number.
-
-    ``apart`` has an axis for each place in the neighbour lists, the one that last kept the two apart: most pairs are
-    done with by a look at it. It is only a hint; where lists have changed, it misses.
-    """
-    start, world, normal = outline.start, outline.world, outline.normal
-    points, gaps = np.empty((2, 2)), np.empty(2)
-    features, ends, contact = np.empty(2, dtype=np.int32), np.empty(2, dtype=np.int32), np.empty(5)
-    found, k = 0, 0
-    known, kept, was, planes = old.index, old.memory, old.status, old.planes
-    index, place, memory, status = out.index, out.place, out.memory, out.status
-    sizes = outline.size
-    for i in range(radius.size):
-        flat = start[i] < start[i + 1]
-        for n in range(lists_start[i], lists_start[i] + lists_count[i]):
-            j = other[n]
-            if not flat and start[j] == start[j + 1]:
-                continue
-            x, y = places[j, 0] - places[i, 0], places[j, 1] - places[i, 1]
+    start, sizes, world, normal = outline.start, outline.size, outline.world, outline.normal
+    index, bound = meetings.index, meetings.bound
+    for m in range(count):
+        i, j, previous = index[m, ONE], index[m, OTHER], index[m, EDGE]
+        if start[i] == start[i + 1] or start[j] == start[j + 1] or bound[m, WAY] == np.inf:
+            continue
+        size, limit, settled = min(sizes[i], sizes[j]), bound[m, LIMIT], False
+        if previous >= 0:
+            p, q, e = (i, j, start[i] + previous) if previous < ON_SECOND else (j, i, start[j] + previous - ON_SECOND)
+            nx, ny, kept, corner = normal[e, 0], normal[e, 1], np.inf, start[q]
+            for c in range(start[q], start[q + 1]):
+                height = nx * world[c, 0] + ny * world[c, 1]
+                if height < kept:
+                    kept, corner = height, c
+            kept -= nx * world[e, 0] + ny * world[e, 1]
+            index[m, CORNER] = corner
+            back = corner - 1 if corner > start[q] else start[q + 1] - 1
+            facing = corner
+            if nx * normal[back, 0] + ny * normal[back, 1] < nx * normal[corner, 0] + ny * normal[corner, 1]:
+                facing = back
+            after, end = e + 1 if e + 1 < start[p + 1] else start[p], facing + 1
+            end = end if end < start[q + 1] else start[q]
+            highest = kept
+            for f in range(start[p], start[p + 1]):
+                nx, ny, level = normal[f, 0], normal[f, 1], normal[f, 0] * world[f, 0] + normal[f, 1] * world[f, 1]
+                height = min(nx * world[facing, 0] + ny * world[facing, 1], nx * world[end, 0] + ny * world[end, 1])
+                highest = max(highest, height - level if f != e else kept)
+            for f in range(start[q], start[q + 1]):
+                nx, ny, level = normal[f, 0], normal[f, 1], normal[f, 0] * world[f, 0] + normal[f, 1] * world[f, 1]
+                height = min(nx * world[e, 0] + ny * world[e, 1], nx * world[after, 0] + ny * world[after, 1])
+                highest = max(highest, height - level)
+            settled = highest <= min(limit, kept + max(0.0, -0.4 * kept) + 0.5 * ALIKE * size)
+        if not settled:
             a, b = body[i], body[j]
-            size = min(sizes[i], sizes[j])
-            way = _way(one, two, a, b, radius[i], radius[j], h) if anticipate else 0.0
-            limit = slack + max(way, WATCH * size)
-            reach = radius[i] + radius[j] + limit
-            if x * x + y * y > reach * reach and not keep:
-                continue
-            both = flat and start[j] < start[j + 1]
-            if both and not keep and separated(i, j, start, world, normal, apart[n], limit):
-                continue
-            while k < planes and (known[k, FIRST] < i or (known[k, FIRST] == i and known[k, SECOND] < j)):
-                k += 1
-            rows = 0
-            while k + rows < planes and known[k + rows, FIRST] == i and known[k + rows, SECOND] == j:
-                rows += 1
-            again = keep and rows > 0  # the bodies have not moved since: the same features, whatever the velocity
-            law = law_index[material[i], material[j]]
-            count, axis, nx, ny = 1, 0, 0.0, 0.0
-            if both:
-                axis, near = known[k, AXIS] if rows else -1, True
-                if not again:
-                    if rows == 0:
-                        way = _way(one, two, a, b, radius[i], radius[j], h)
-                    axis, near = choose_axis(i, j, start, world, normal, places, sizes, axis, one[b, 0] - one[a, 0],
-                                             one[b, 1] - one[a, 1], way, limit, heights)  # fmt: skip
-                if not near:
-                    apart[n] = axis
-                    continue
-                count = cut_edges(i, j, axis, start, world, normal, np.inf if again else way, size, points, gaps,
-                                  features, ends)  # fmt: skip
-                e = start[i] + axis if axis < ON_SECOND else start[j] + axis - ON_SECOND
-                sign = 1.0 if axis < ON_SECOND else -1.0
-                nx, ny = sign * normal[e, 0], sign * normal[e, 1]
-            else:
-                q, disk, sign = (i, j, 1.0) if flat else (j, i, -1.0)
-                axis = disk_on_polygon(q, places[disk, 0], places[disk, 1], radius[disk], start, world, normal, contact)
-                gaps[0], nx, ny = contact[0], sign * contact[1], sign * contact[2]
-                points[0, 0], points[0, 1], features[0], ends[0] = contact[3], contact[4], 0, LEFT
-            for c in range(count):
-                gap = gaps[c] - slack
-                row = _remembered(c, count, features, ends, known, k, rows)
-                held = row >= 0
-                if gap <= NEAR * size or takes_part(
-                    gap, held, was[row] if held else OPEN, keep, sticky_law[law], anticipate, one, two, a, b, nx, ny,
-                    points[c, 0], points[c, 1], position, h, size,
-                ):  # fmt: skip
-                    enter(index, place, memory, status, found, i, j, features[c], ends[c], axis, law, size, gap, nx, ny,
-                          points[c, 0], points[c, 1], kept, was, row, held)  # fmt: skip
-                    found += 1
-    return found
+            axis, near = choose_axis(i, j, start, world, normal, places, sizes, previous, one[b, 0] - one[a, 0],
+                                     one[b, 1] - one[a, 1], bound[m, WAY], limit, heights)  # fmt: skip
+            index[m, CORNER] = index[m, CORNER] if axis == previous else -1
+            index[m, EDGE] = axis if near else -1
+            if not near:
+                apart[index[m, LISTED]] = axis
 
 
 @kernel
-def find_on_planes(
-    outline, places, radius, body, material, kind, normals, points, plane_body, plane_material, law_index, sticky_law,
-    position, one, two, h, slack, anticipate, keep, old, at, free, out,
-):  # fmt: skip
-    """Active contacts of corners with half-planes into ``out`` from row ``at`` on; returns the row after them."""
-    found, k, start, world, sizes = at, old.planes, outline.start, outline.world, outline.size
-    known, kept, was = old.index, old.memory, old.status
-    index, place, memory, status = out.index, out.place, out.memory, out.status
-    for p in range(plane_body.size):
-        a, nx, ny = plane_body[p], normals[p, 0], normals[p, 1]
-        level = nx * points[p, 0] + ny * points[p, 1] + slack
-        for i in range(radius.size):
-            b = body[i]
-            if start[i] == start[i + 1] or kind[b] != free:
+def cut_edges(meetings, count, outline):
+    """The ends of the overlap of each chosen edge with the edge that faces it."""
+    start, sizes, world, normal = outline.start, outline.size, outline.world, outline.normal
+    index, bound, ends, names = meetings
+    for m in range(count):
+        i, j, code, way = index[m, ONE], index[m, OTHER], index[m, EDGE], bound[m, WAY]
+        if start[i] == start[i + 1] or start[j] == start[j + 1]:
+            continue
+        names[m, COUNT] = 0
+        if code < 0:
+            continue
+        side = 0 if code < ON_SECOND else 1
+        p, q, e = (i, j, start[i] + code) if side == 0 else (j, i, start[j] + code - ON_SECOND)
+        after = e + 1 if e + 1 < start[p + 1] else start[p]
+        nx, ny, x0, y0 = normal[e, 0], normal[e, 1], world[e, 0], world[e, 1]
+        tx, ty = -ny, nx
+        length = tx * (world[after, 0] - x0) + ty * (world[after, 1] - y0)
+        corner = index[m, CORNER]
+        if corner < 0:
+            best = np.inf
+            for c in range(start[q], start[q + 1]):
+                height = nx * world[c, 0] + ny * world[c, 1]
+                if height < best:
+                    best, corner = height, c
+        lowest = nx * world[corner, 0] + ny * world[corner, 1] - (nx * x0 + ny * y0)
+        back = corner - 1 if corner > start[q] else start[q + 1] - 1
+        facing = corner
+        if nx * normal[back, 0] + ny * normal[back, 1] < nx * normal[corner, 0] + ny * normal[corner, 1]:
+            facing = back
+        other = facing + 1 if facing + 1 < start[q + 1] else start[q]
+        sign = 1.0 if side == 0 else -1.0
+        ends[m, 6], ends[m, 7] = sign * nx, sign * ny
+        # The facing edge runs against the tangent: its end `other` is the left one.
+        xl = tx * (world[other, 0] - x0) + ty * (world[other, 1] - y0)
+        yl = nx * (world[other, 0] - x0) + ny * (world[other, 1] - y0)
+        xr = tx * (world[facing, 0] - x0) + ty * (world[facing, 1] - y0)
+        yr = nx * (world[facing, 0] - x0) + ny * (world[facing, 1] - y0)
+        left, right = max(0.0, xl), min(length, xr)
+        mine, its = (0, ON_SECOND) if side == 0 else (ON_SECOND, 0)
+        if left > right:
+            # Corners that miss each other unless they overlap, or move over each other within the step.
+            xc = tx * (world[corner, 0] - x0) + ty * (world[corner, 1] - y0)
+            if lowest > 0.0 and not -way <= xc <= length + way:
                 continue
-            size = sizes[i]
-            way = _way(one, two, a, b, 0.0, radius[i], h) if anticipate else 0.0
-            if anticipate:  # a plane that turns moves the farther, the farther away
-                far = np.sqrt((places[i, 0] - points[p, 0]) ** 2 + (places[i, 1] - points[p, 1]) ** 2) + radius[i]
-                way += h * far * max(abs(one[a, 5]), abs(two[a, 5]))
-            if nx * places[i, 0] + ny * places[i, 1] - level - radius[i] > max(way, NEAR * size) and not keep:
-                continue
-            law = law_index[plane_material[p], material[i]]
-            while k < was.size and (known[k, FIRST] < p or (known[k, FIRST] == p and known[k, SECOND] < i)):
-                k += 1
-            for c in range(start[i], start[i + 1]):
-                gap = nx * world[c, 0] + ny * world[c, 1] - level
-                row, held = k, False
-                while row < was.size and known[row, FIRST] == p and known[row, SECOND] == i and not held:
-                    held = known[row, FEATURE] == c - start[i]
-                    row += 1
-                row -= 1 if held else 0
-                px, py = world[c, 0] - 0.5 * gap * nx, world[c, 1] - 0.5 * gap * ny
-                if gap <= NEAR * size or takes_part(
-                    gap, held, was[row] if held else OPEN, keep, sticky_law[law], anticipate, one, two, a, b, nx, ny,
-                    px, py, position, h, size,
-                ):  # fmt: skip
-                    enter(index, place, memory, status, found, p, i, c - start[i], LEFT, 0, law, size, gap, nx, ny, px,
-                          py, kept, was, row, held)  # fmt: skip
-                    found += 1
-    return found
+            xc = min(length, max(0.0, xc))
+            ends[m, 0], ends[m, 1] = x0 + xc * tx + 0.5 * lowest * nx, y0 + xc * ty + 0.5 * lowest * ny
+            ends[m, 2], names[m, 1] = lowest, its + corner - start[q]
+            names[m, COUNT], names[m, 2] = 1, LEFT if corner == other else RIGHT
+            continue
+        slope = (yr - yl) / (xr - xl) if xr > xl else 0.0
+        if right - left <= DEGENERATE * min(sizes[i], sizes[j]) and abs(slope) < 1e-6:
+            continue
+        for k in range(2):
+            x, own = (left, xl >= 0.0) if k == 0 else (right, xr <= length)
+            at = k if side == 0 else 1 - k  # seen along the normal from the first to the second
+            y = (yl if k == 0 else yr) if own else yl + slope * (x - xl)
+            corner = (other if k == 0 else facing) if own else (e if k == 0 else after)
+            ends[m, 3 * at], ends[m, 3 * at + 1] = x0 + x * tx + 0.5 * y * nx, y0 + x * ty + 0.5 * y * ny
+            ends[m, 3 * at + 2], names[m, 2 + 2 * at] = y, at
+            names[m, 1 + 2 * at] = its + corner - start[q] if own else mine + corner - start[p]
+        names[m, COUNT] = 2
+
+
+@kernel
+def disks_on_polygons(meetings, count, outline, places, radius):
+    """The contact of each pair of a disk and a polygon; the edge is the nearest, or begins at the nearest corner."""
+    start, world, normal = outline.start, outline.world, outline.normal
+    index, _, ends, names = meetings
+    for m in range(count):
+        i, j = index[m, ONE], index[m, OTHER]
+        flat = start[i] < start[i + 1]
+        if flat and start[j] < start[j + 1]:
+            continue
+        q, disk, sign = (i, j, 1.0) if flat else (j, i, -1.0)
+        x, y = places[disk, 0], places[disk, 1]
+        best, edge = -np.inf, start[q]
+        for e in range(start[q], start[q + 1]):
+            height = normal[e, 0] * (x - world[e, 0]) + normal[e, 1] * (y - world[e, 1])
+            if height > best:
+                best, edge = height, e
+        nx, ny = normal[edge, 0], normal[edge, 1]
+        after = edge + 1 if edge + 1 < start[q + 1] else start[q]
+        if best > 0.0:
+            for corner in (edge, after):
+                ahead = -ny * (x - world[corner, 0]) + nx * (y - world[corner, 1])
+                if (corner == edge and ahead < 0.0) or (corner == after and ahead > 0.0):
+                    dx, dy = x - world[corner, 0], y - world[corner, 1]
+                    distance = np.sqrt(dx * dx + dy * dy)
+                    nx, ny, best = dx / distance, dy / distance, distance
+                    edge = corner
+                    break
+        gap = best - radius[disk]
+        reach = radius[disk] + 0.5 * gap
+        ends[m, 0], ends[m, 1], ends[m, 2] = x - reach * nx, y - reach * ny, gap
+        ends[m, 6], ends[m, 7], index[m, EDGE] = sign * nx, sign * ny, edge - start[q]
+        names[m, COUNT], names[m, 1], names[m, 2] = 1, 0, LEFT
+
+
+@kernel
+def meet(outline, places, radius, body, lists_start, lists_count, other, one, two, h, slack, anticipate, keep, old,
+         apart, heights, disks, out):  # fmt: skip
+    """All stages: where polygons touch each other, and disks where there are any; returns the number of pairs."""
+    count = near_pairs(outline, places, radius, body, lists_start, lists_count, other, one, two, h, slack, anticipate,
+                       keep, old, apart, out)  # fmt: skip
+    choose_axes(out, count, outline, places, body, one, heights, apart)
+    cut_edges(out, count, outline)
+    if disks:
+        disks_on_polygons(out, count, outline, places, radius)
+    return count

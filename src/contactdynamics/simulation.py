@@ -891,12 +891,9 @@ class Simulation:
 
         ``from_rest`` takes the present positions with all bodies at rest, as `is_equilibrium` does; bodies nearer than
         ``slack`` times the smallest radius count as touching. Contacts come in the order of `contacts` after that step,
-        simple ones first. With penetration="anticipate" they are those known before the solution.
+        simple ones first, those of polygons last. With penetration="anticipate" they are those known before the
+        solution.
         """
-        if self._touching.present:
-            raise InputError(
-                "contact_problem knows no polygons yet; export a scene of disks, spheres, clusters and planes."
-            )
         with self._untouched():
             if from_rest:
                 self.penetration = "moreau"
@@ -908,7 +905,12 @@ class Simulation:
             b, (m, g), d = self.bodies, self._count, self.model.dimension
             inverse = np.empty((len(b.mass), 3, 3))
             rigid.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse)
-            return assembly.assemble(self._free, inverse, self._simple, m, self._general, g, self.pairs.gap, d)
+            general, gap = self._general, self.pairs.gap
+            if self._touching.count:
+                more = self._touching.as_general(self._free, len(gap))
+                general = prepare.General(*(np.concatenate([x[:g], y]) for x, y in zip(general, more, strict=True)))
+                g, gap = g + len(more.pair), np.concatenate([gap, self._touching.gaps()])
+            return assembly.assemble(self._free, inverse, self._simple, m, general, g, gap, d)
 
     def _free_from_rest(self) -> bool:
         """Free velocity of a step that starts with all bodies at rest, at the present positions; as `_load`."""

@@ -5,7 +5,8 @@ A simulation without polygons holds one too; everything in it is then empty and 
 
 import numpy as np
 
-from . import flat, narrow
+from . import activity, flat, narrow
+from .contacts import General, general_contacts
 from .state import FREE, Contacts
 
 MEMORY = ("index", "memory", "status")
@@ -24,7 +25,9 @@ class Touching:
         self.present = len(model.corners.body) > 0
         self.outline = narrow.outlines(model.balls, model.corners)
         most = int(np.diff(self.outline.start).max()) if self.present else 0
+        self._disks = bool((np.diff(self.outline.start) == 0).any())
         self._heights, self._apart = np.empty((2, most)), np.zeros(0, dtype=np.int32)
+        self._meetings = narrow.meeting_arrays(0)
 
     def place(self, bodies) -> None:
         """Put the corners where their bodies are."""
@@ -39,15 +42,18 @@ class Touching:
         balls, old = model.balls, self.touches
         if len(self._apart) != len(lists.other):
             self._apart = np.zeros(len(lists.other), dtype=np.int32)
+            self._meetings = narrow.meeting_arrays(len(lists.other))
         tail = (model.law_index, sticky, position, one, two, h, slack, anticipate, keep, old)
+        o, met = self.outline, self._meetings
+        count = narrow.meet(o, places, balls.radius, balls.body, lists.start, lists.count, lists.other, *tail[3:],
+                            self._apart, self._heights, self._disks, met)  # fmt: skip
         while True:
             out = self._spare
-            pairs = narrow.find_pairs(self.outline, places, balls.radius, balls.body, balls.material, lists.start,
-                                      lists.count, lists.other, *tail, out, self._heights, self._apart)  # fmt: skip
+            pairs = activity.enter_pairs(met, count, o.size, balls.body, balls.material, *tail, out)
             total = pairs
             if len(model.planes.body):
-                total = narrow.find_on_planes(
-                    self.outline, places, balls.radius, balls.body, balls.material, kind, *planes, model.planes.body,
+                total = activity.find_on_planes(
+                    o, places, balls.radius, balls.body, balls.material, kind, *planes, model.planes.body,
                     model.planes.material, *tail, pairs, FREE, out,
                 )  # fmt: skip
             if total <= len(out.status):
@@ -93,9 +99,31 @@ class Touching:
         frames = np.stack([normal, np.stack([-normal[:, 1], normal[:, 0]], axis=1)], axis=1)
         return Contacts(
             np.stack([identity[c.a[:f]], identity[c.b[:f]]], axis=1), t.place[:f, narrow.X :].copy(), normal,
-            t.place[:f, narrow.GAP].copy(),
+            self.gaps(),
             c.row[:f, flat.PN : flat.PT + 1].copy(), frames, c.status[:f].copy(), c.law[:f, flat.MOMENT :].copy(),
         )  # fmt: skip
+
+    def as_general(self, rows, first: int) -> General:
+        """The contacts of the step in the form of general ones, numbered from pair ``first`` on: for `assembly`.
+
+        The arm of a body is c (lever_t n - lever_n t), by the definition of the levers in `flat`.
+        """
+        c, f = self.contacts, self.count
+        out, row = general_contacts(f), c.row[:f]
+        out.pair[:], out.a[:], out.b[:], out.status[:] = first + np.arange(f), c.a[:f], c.b[:f], c.status[:f]
+        normal, tangent = out.frame[:, 0], out.frame[:, 1]
+        normal[:, 0], normal[:, 1], out.frame[:, 2, 2] = row[:, flat.NX], row[:, flat.NY], 1.0
+        tangent[:, 0], tangent[:, 1] = -row[:, flat.NY], row[:, flat.NX]
+        for arm, body, n, t in ((out.arm_a, out.a, flat.AN, flat.AT), (out.arm_b, out.b, flat.BN, flat.BT)):
+            arm[:] = rows[body, 7:] * (row[:, t, None] * normal - row[:, n, None] * tangent)
+        out.target[:, 0], out.target[:, 1] = row[:, flat.RN], row[:, flat.RT]
+        out.bound[:, 0], out.bound[:, 1] = row[:, flat.GAMMA], row[:, flat.GAMMA]
+        out.bound[:, 2], out.bound[:, 4], out.bound[:, 5] = c.law[:f, [flat.ROLL, flat.GLUE, flat.PULL]].T
+        return out
+
+    def gaps(self) -> np.ndarray:
+        """(count,) m."""
+        return self.touches.place[:, narrow.GAP].copy()
 
     def deepest(self) -> tuple[float, float, int]:
         """The largest overlap (m), the largest one over the size of the smaller body, and its contact."""

@@ -1,6 +1,7 @@
 """Shape and density: the free surface, its slope, height, packing fraction, volume mass.
 
-All from vertical chords: above each place of a fine grid, the part of the vertical line that lies in each ball.
+All from vertical chords: above each place of a fine grid, the part of the vertical line that lies in each ball and in
+each convex part of a polygon.
 """
 
 import math
@@ -9,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InputError
+from ..polygons import area_of
 from ..state import FREE
 from .forces import new_axes
 from .regions import Under
@@ -49,19 +51,54 @@ def chords(centres, radii, low, high, spacing: float) -> Chords:
     return Chords(np.concatenate(balls), np.concatenate(columns), np.concatenate(halves))
 
 
+class Spans(NamedTuple):
+    """Vertical chords of the convex parts of polygons above the places of a grid."""
+
+    part: np.ndarray  # (K,)
+    column: np.ndarray  # (K,) index of the place
+    bottom: np.ndarray  # (K,)
+    top: np.ndarray  # (K,)
+
+
+def spans(frame, low, high, spacing: float) -> Spans:
+    """The chords of polygons above the places of `grid` (2D)."""
+    start, count = low[0] + spacing / 2, len(np.arange(low[0] + spacing / 2, high[0], spacing))
+    found = [(np.zeros(0, int), np.zeros(0, int), np.zeros(0), np.zeros(0))]
+    for k in range(len(frame.polygon_bodies)):
+        part = frame.polygon_corners[frame.polygon_starts[k] : frame.polygon_starts[k + 1]].astype(float)
+        first = max(0, math.ceil((part[:, 0].min() - start) / spacing))
+        column = np.arange(first, min(count - 1, math.floor((part[:, 0].max() - start) / spacing)) + 1)
+        # Corners run counter-clockwise: from the leftmost one below to the rightmost one, and back above.
+        part = np.roll(part, -int(part[:, 0].argmin()), axis=0)
+        right = int(part[:, 0].argmax())
+        lower, upper = part[: right + 1], np.vstack([part[right:], part[:1]])[::-1]
+        x = start + column * spacing
+        found.append((np.full(len(x), k), column, np.interp(x, *lower.T), np.interp(x, *upper.T)))
+    return Spans(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+
+
 def _tops(frame, keep, low, high, spacing, places) -> np.ndarray:
-    """The highest point of the balls ``keep`` above each place; minus infinity where there is none."""
-    centres, radii = frame.ball_centres[keep].astype(float), frame.ball_radii[keep].astype(float)
+    """The highest point of the balls and parts ``keep`` (S + Q,) above each place; minus infinity where none is."""
+    balls, parts = np.split(keep, [len(frame.ball_radii)])
+    centres, radii = frame.ball_centres[balls].astype(float), frame.ball_radii[balls].astype(float)
     cut = chords(centres, radii, low, high, spacing)
     out = np.full(len(places), -np.inf)
     np.maximum.at(out, cut.column, centres[cut.ball, -1] + cut.half)
+    if parts.any():
+        span = spans(frame, low, high, spacing)
+        kept = parts[span.part]
+        np.maximum.at(out, span.column[kept], span.top[kept])
     return out
 
 
 def _settled(frame) -> np.ndarray:
-    """Which balls (S,) are free and touch something: those in flight do not belong to the surface."""
+    """Which balls and parts of polygons (S + Q,) are free and touch something: not those in flight.
+
+    A polygon touches what its bounding disk does.
+    """
     from scipy.spatial import cKDTree
 
+    frame = bounding_disks(frame)
     radii, centres = frame.ball_radii.astype(float), frame.ball_centres.astype(float)
     if not len(radii):
         return np.zeros(0, dtype=bool)
@@ -76,9 +113,9 @@ def _settled(frame) -> np.ndarray:
 
 
 def bounding_disks(frame):
-    """The frame with the disk around each convex part of its polygons among its balls: for their surface and slope.
+    """The frame with the disk around each convex part of its polygons among its balls, after them.
 
-    The disks are centred in the middle of the part's corners; all heights grow by less than a grain, slopes stay.
+    The disks are centred in the middle of the part's corners.
     """
     starts, corners = frame.polygon_starts, frame.polygon_corners
     middles = np.zeros((len(frame.polygon_bodies), 2))
@@ -98,25 +135,25 @@ class Surface(NamedTuple):
     """Heights above the places of a grid."""
 
     places: np.ndarray  # (M, d-1)
-    height: np.ndarray  # (M,) of the highest free ball, of the ground where there is none
-    ground: np.ndarray  # (M,) of the highest fixed ball or plane; minus infinity where there is none
-    covered: np.ndarray  # (M,) whether a free ball is there
-    level: float  # mean height of the ground under the free balls
+    height: np.ndarray  # (M,) of the highest free body, of the ground where there is none
+    ground: np.ndarray  # (M,) of the highest fixed body; minus infinity where there is none
+    covered: np.ndarray  # (M,) whether a free body is there
+    level: float  # mean height of the ground under the free bodies
 
 
 def surface(frame, *, spacing: float | None = None) -> Surface:
-    """The free surface: heights of the highest free ball, ``spacing`` apart (half the mean radius unless given)."""
-    settled = _settled(frame)
+    """The free surface: heights of the highest free body, ``spacing`` apart (half the mean radius unless given)."""
+    settled, seen = _settled(frame), bounding_disks(frame)
     if not settled.any():
-        raise InputError("surface found no free ball that touches another body; take a later frame.")
-    spacing = 0.5 * float(frame.ball_radii[settled].mean()) if spacing is None else spacing
-    reach = frame.ball_radii[settled].max()
+        raise InputError("surface found no free body that touches another one; take a later frame.")
+    spacing = 0.5 * float(seen.ball_radii[settled].mean()) if spacing is None else spacing
+    reach = seen.ball_radii[settled].max()
     side = frame.dimension - 1
-    low = frame.ball_centres[settled, :side].min(axis=0) - reach
-    high = frame.ball_centres[settled, :side].max(axis=0) + reach
+    low = seen.ball_centres[settled, :side].min(axis=0) - reach
+    high = seen.ball_centres[settled, :side].max(axis=0) + reach
     places = grid(low, high, spacing)
     top = _tops(frame, settled, low, high, spacing, places)
-    ground = _tops(frame, frame.kinds[frame.ball_bodies] != FREE, low, high, spacing, places)
+    ground = _tops(frame, frame.kinds[seen.ball_bodies] != FREE, low, high, spacing, places)
     for normal, point in zip(frame.plane_normals, frame.plane_points, strict=True):
         if normal[-1] > 0.1:
             ground = np.maximum(ground, point[-1] - (places - point[:side]) @ normal[:side] / normal[-1])
@@ -127,8 +164,11 @@ def surface(frame, *, spacing: float | None = None) -> Surface:
 
 
 def height(frame) -> float:
-    """The highest point of the free balls, but for those in flight, above the mean level of the ground."""
-    tops = (frame.ball_centres[:, -1] + frame.ball_radii)[_settled(frame)]
+    """The highest point of the free bodies, but for those in flight, above the mean level of the ground."""
+    tops = frame.ball_centres[:, -1] + frame.ball_radii
+    if len(frame.polygon_bodies):
+        tops = np.concatenate([tops, np.maximum.reduceat(frame.polygon_corners[:, 1], frame.polygon_starts[:-1])])
+    tops = tops[_settled(frame)]
     return float(tops.max() - surface(frame).level) if len(tops) else 0.0
 
 
@@ -155,6 +195,12 @@ class Slope(NamedTuple):
         return ax
 
 
+def _diameter(frame) -> float:
+    """Mean diameter of the free balls and of the disks around the free polygons."""
+    seen = bounding_disks(frame)
+    return 2 * float(seen.ball_radii[seen.kinds[seen.ball_bodies] == FREE].mean())
+
+
 def slope(frame, *, axis=None, share=(0.2, 0.8), sectors: int = 8) -> Slope:
     """The slope of the free surface of a pile: a line through its mean profile about the axis.
 
@@ -165,7 +211,7 @@ def slope(frame, *, axis=None, share=(0.2, 0.8), sectors: int = 8) -> Slope:
     side = frame.dimension - 1
     away = seen.places - (np.zeros(side) if axis is None else np.asarray(axis, dtype=float))
     r = np.sqrt((away**2).sum(axis=1))
-    width = 2 * float(frame.ball_radii[frame.kinds[frame.ball_bodies] == FREE].mean())
+    width = _diameter(frame)
     above = seen.height - seen.level
     count = max(2, int(r[seen.covered].max() / width))
     ring = np.minimum((r / width).astype(int), count)
@@ -197,15 +243,14 @@ def interior(frame, *, margin: float | None = None, axis=None) -> Under:
     """The inside of a pile: ``margin`` (a mean diameter unless given) below the mean surface and above the ground."""
     shape = slope(frame, axis=axis)
     side = frame.dimension - 1
-    free = frame.kinds[frame.ball_bodies] == FREE
-    margin = 2 * float(frame.ball_radii[free].mean()) if margin is None else margin
+    margin = _diameter(frame) if margin is None else margin
     axis = tuple(np.zeros(side) if axis is None else np.asarray(axis, dtype=float))
     return Under(shape.radii, shape.level + shape.heights - margin, shape.level + margin, axis)
 
 
 def _solid(frame, region, weight, spacing) -> float:
-    """Mean of ``weight`` (S,) in the balls, 0 outside, over a region."""
-    spacing = 0.25 * float(frame.ball_radii.min()) if spacing is None else spacing
+    """Mean of ``weight`` (S + Q,) in the balls and parts of polygons, 0 outside, over a region."""
+    spacing = 0.25 * float(bounding_disks(frame).ball_radii.min()) if spacing is None else spacing
     low, high = region.sides
     places = grid(low, high, spacing)
     bottom, top = region.heights(places)
@@ -215,17 +260,25 @@ def _solid(frame, region, weight, spacing) -> float:
     cut = chords(centres, radii, low, high, spacing)
     z = centres[cut.ball, -1]
     inside = np.minimum(z + cut.half, top[cut.column]) - np.maximum(z - cut.half, bottom[cut.column])
-    return float((weight[cut.ball] * np.maximum(0.0, inside)).sum() / (top - bottom).sum())
+    total = (weight[cut.ball] * np.maximum(0.0, inside)).sum()
+    if len(frame.polygon_bodies):
+        span = spans(frame, low, high, spacing)
+        inside = np.minimum(span.top, top[span.column]) - np.maximum(span.bottom, bottom[span.column])
+        total += (weight[len(radii) + span.part] * np.maximum(0.0, inside)).sum()
+    return float(total / (top - bottom).sum())
 
 
 def packing_fraction(frame, region, *, spacing: float | None = None) -> float:
-    """The share of a region that balls fill, along vertical lines ``spacing`` apart (the smallest radius over 4)."""
-    return _solid(frame, region, np.ones(len(frame.ball_radii)), spacing)
+    """The share of a region that bodies fill, along vertical lines ``spacing`` apart (the smallest radius over 4)."""
+    return _solid(frame, region, np.ones(len(frame.ball_radii) + len(frame.polygon_bodies)), spacing)
 
 
 def volume_mass(frame, region, *, spacing: float | None = None) -> float:
     """The mass of what is in a region, per volume of the region."""
     d = frame.dimension
     volume = (math.pi * frame.ball_radii**2) if d == 2 else (4 / 3 * math.pi * frame.ball_radii**3)
-    whole = np.bincount(frame.ball_bodies, volume, len(frame.masses))
-    return _solid(frame, region, frame.masses[frame.ball_bodies] / whole[frame.ball_bodies], spacing)
+    parts = np.split(frame.polygon_corners, frame.polygon_starts[1:-1]) if len(frame.polygon_bodies) else []
+    volume = np.concatenate([volume, [area_of(part - part[0]) for part in parts]])
+    bodies = np.concatenate([frame.ball_bodies, frame.polygon_bodies])
+    whole = np.bincount(bodies, volume, len(frame.masses))
+    return _solid(frame, region, frame.masses[bodies] / whole[bodies], spacing)

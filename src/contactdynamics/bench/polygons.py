@@ -1,10 +1,11 @@
-"""Benchmarks of polygons: irregular grains in a box, and a step of a wall of blocks."""
+"""Benchmarks of polygons: irregular grains in a box, and a step of a wall and of the stone bridge at rest."""
 
 import time
 from itertools import pairwise
 
 import numpy as np
 
+from ..experiments import _bridge, bridge
 from ..polygons import Polygon, Rectangle
 from ..scene import Scene
 from ..shapes import HalfPlane
@@ -50,6 +51,13 @@ def blocks(rows: int = 10, columns: int = 6, width: float = 0.4, height: float =
     return Simulation(scene, time_step=1e-3)
 
 
+def stones() -> Simulation:
+    """The bridge of `cdyn run bridge`, with its step and tolerance, under its own weight: nothing pushes."""
+    p = bridge.PARAMETERS | {"speed": 0.0}
+    scene = _bridge.bridge(p, p["frictions"][0]).scene
+    return Simulation(scene, time_step=p["step"], tolerance=p["tolerance"], on_failure="ignore")
+
+
 def _measured(sim: Simulation, steps: int) -> dict:
     """Milliseconds per step in all and by stage (CPU and wall clock), per contact, and sweeps."""
     sim.seconds = dict.fromkeys(sim.seconds, 0.0)
@@ -71,7 +79,7 @@ def _measured(sim: Simulation, steps: int) -> dict:
 
 
 def polygons(echo) -> dict:
-    """5000 irregular polygons in a box, per step and per contact by stage; growth; a step of blocks."""
+    """5000 irregular polygons in a box, per step and per contact by stage; growth; steps of wall and bridge."""
     warm = box(50)
     for _ in range(5):
         warm.step()
@@ -94,12 +102,15 @@ def polygons(echo) -> dict:
         for stage in ("detection", "frames")
     }
     echo(f"detection takes {rows[-1]['detection_share']:.0%} of a step and grows as n^{exponents['detection']:.2f}")
-    wall = blocks()
-    for _ in range(300):
-        wall.step()
-    rest = _measured(wall, 1000)
-    echo(
-        f"a step of {rest['bodies']} blocks with {rest['contacts']:.0f} contacts: {rest['milliseconds']:.3f} ms (CPU "
-        f"{rest['cpu_milliseconds']:.3f})"
-    )
-    return {"table": rows, "exponents": exponents, "blocks": rest, **{f"box_{k}": v for k, v in rows[-1].items()}}
+    resting = {}
+    for name, sim, warm_up in (("blocks", blocks(), 300), ("bridge", stones(), 500)):
+        for _ in range(warm_up):
+            sim.step()
+        rest = resting[name] = _measured(sim, 1000)
+        echo(
+            f"a step of the {'wall' if name == 'blocks' else name} at rest, {rest['bodies']} blocks with "
+            f"{rest['contacts']:.0f} contacts: {rest['milliseconds']:.3f} ms (CPU {rest['cpu_milliseconds']:.3f}), "
+            f"{rest['sweeps']:.0f} sweeps"
+        )
+    numbers = {f"{name}_{k}": v for name, row in (("box", rows[-1]), *resting.items()) for k, v in row.items()}
+    return {"table": rows, "exponents": exponents, **numbers}

@@ -7,6 +7,7 @@ acceleration a to the right,
     theta'' = -p^2 (s sin(alpha - |theta|) - (a / g) cos(alpha - |theta|))   (Housner 1963, without small angles).
 """
 
+import contextlib
 import math
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from ..loads import Drive
 from ..polygons import Rectangle
 from ..scene import Scene
 from ..simulation import Simulation
+from .runner import recorded
 
 GRAVITY = 9.81
 
@@ -101,17 +103,18 @@ def scene(
     return out
 
 
-def simulate(model: Scene, step: float, until: float, tolerance: float = 1e-8):
-    """Times, tilts and spins (K,) of a scene's block, and the simulation."""
+def simulate(model: Scene, step: float, until: float, tolerance: float = 1e-8, name: str = ""):
+    """Times, tilts and spins (K,) of a scene's block, and the simulation, recorded where it has a ``name``."""
     sim = Simulation(model, time_step=step, tolerance=tolerance)
     times, tilts, spins = [0.0], [float(sim.rotations[1])], [float(sim.spins[1])]
-    for _ in range(round(until / step)):
-        sim.step()
-        times.append(sim.time)
-        tilts.append(float(sim.rotations[1]))
-        spins.append(float(sim.spins[1]))
-        if abs(tilts[-1]) > 1.2:
-            break
+    with recorded(sim, until=until, name=name) if name else contextlib.nullcontext():
+        for _ in range(round(until / step)):
+            sim.step()
+            times.append(sim.time)
+            tilts.append(float(sim.rotations[1]))
+            spins.append(float(sim.spins[1]))
+            if abs(tilts[-1]) > 1.2:
+                break
     return np.array(times), np.array(tilts), np.array(spins), sim
 
 

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..plotting import film, plot_scene
 from ..simulation import Simulation
 from . import _bridge
-from .runner import Row, Verdict
+from .runner import Row, Verdict, recorded
 
 FIGURE = "2004, Fig. 1 and 2"
 PARAMETERS = {
@@ -82,14 +82,17 @@ def fall(friction, parameters) -> Fall:
     top, count = start.positions[row, 1], max(4, parameters["film_frames"])
     marks, reading, frames = np.linspace(0, parameters["travel"], count), None, [start]
     travel, force = [], []
-    while not travel or travel[-1] < parameters["travel"]:
-        sim.step()
-        travel.append(top - sim.positions[row, 1])
-        force.append(_upward(sim.contacts, bridge.object) / sim.time_step)
-        if travel[-1] >= marks[min(len(frames), count - 1)] - 1e-9 and len(frames) < count:
-            frames.append(sim.frame())
-        if reading is None and travel[-1] >= parameters["reading"] - 1e-9:
-            reading = sim.frame()
+    until = parameters["travel"] / parameters["speed"] + 0.5 * _bridge.RAMP
+    name = "run" if friction == parameters["frictions"][0] else f"run-{friction:g}"
+    with recorded(sim, until=until, name=name):
+        while not travel or travel[-1] < parameters["travel"]:
+            sim.step()
+            travel.append(top - sim.positions[row, 1])
+            force.append(_upward(sim.contacts, bridge.object) / sim.time_step)
+            if travel[-1] >= marks[min(len(frames), count - 1)] - 1e-9 and len(frames) < count:
+                frames.append(sim.frame())
+            if reading is None and travel[-1] >= parameters["reading"] - 1e-9:
+                reading = sim.frame()
     return Fall(friction, bridge, answer, programme, bound, start, frames, reading, np.array(travel), np.array(force),
                 sim.energy, sim.failures)  # fmt: skip
 

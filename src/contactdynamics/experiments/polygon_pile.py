@@ -20,7 +20,7 @@ from ..scene import Scene
 from ..shapes import HalfPlane
 from ..simulation import Simulation
 from ..state import FREE
-from .runner import Row, Verdict
+from .runner import Row, Verdict, recorded
 
 FIGURE = "1999, section IV.4 (no figure)"
 PARAMETERS = {
@@ -65,7 +65,7 @@ def build(parameters):
     def grain(diameter, rng):
         return Polygon.irregular(0.5 * diameter, sides=(low, high), seed=rng)
 
-    return {"disks": pour(p, None), "polygons": pour(p, grain)}
+    return {"disks": pour(p, None, "run-disks"), "polygons": pour(p, grain, "run")}
 
 
 def ground_half(p) -> float:
@@ -76,7 +76,7 @@ def ground_half(p) -> float:
     return 1.2 * math.sqrt(area / math.tan(math.radians(12))) + p["pour_radius"] + 2 * p["largest"]
 
 
-def pour(p, shape) -> Pile:
+def pour(p, shape, name) -> Pile:
     """Pour a pile and let it come to rest."""
     scene = Scene(gravity=(0.0, -p["gravity"]))
     scene.material("grain", density=1.0)
@@ -89,14 +89,15 @@ def pour(p, shape) -> Pile:
                             radius=p["pour_radius"], seed=p["seed"], shape=shape)  # fmt: skip
     sim = Simulation(scene, time_step=p["step"], tolerance=p["tolerance"], on_failure="ignore")
     sim.before_step.append(pouring)
-    sim.run(until=pouring.duration + p["relaxation"] - WEIGHED, progress=False)
-    borne = []
-    for _ in range(round(WEIGHED / p["step"])):
-        sim.step()
-        borne.append(analysis.weight_balance(sim.frame()))
+    until, borne = pouring.duration + p["relaxation"], []
+    with recorded(sim, until=until, name=name):
+        sim.run(until=until - WEIGHED, progress=False)
+        for _ in range(round(WEIGHED / p["step"])):
+            sim.step()
+            borne.append(analysis.weight_balance(sim.frame()))
     frame = sim.frame()
     seen, grains = outwards(frame), Above(float(frame.positions[frame.kinds == FREE, 1].min()))
-    return Pile(frame, analysis.slope(analysis.bounding_disks(frame)), analysis.fabric(seen, grains),
+    return Pile(frame, analysis.slope(frame), analysis.fabric(seen, grains),
                 analysis.directions(seen, grains), float(np.mean(borne)), sim.energy, sim.failures)  # fmt: skip
 
 

@@ -48,8 +48,8 @@ def build(parameters):
         "impacts": impacts(p),
         "critical": {"with friction": critical(10.0), "without friction": critical(0.0)},
         "released": released(block, p),
-        "shaken": shaken(block, p, p["shake"]),
-        "below": shaken(block, p, 0.95),
+        "shaken": shaken(block, p, p["shake"], "run"),
+        "below": shaken(block, p, 0.95, "run-below"),
         "topples": [topples(block, p, share) for share in (0.995, 1.005)],
     }
 
@@ -97,7 +97,8 @@ def released(block, p):
     """The free rocking of a tilted block, and the smooth motion beside it."""
     tilt = p["tilt"] * block.alpha
     until = 1.6 * _rocking.housner_period(block, tilt)
-    times, tilts, _, sim = _rocking.simulate(_rocking.scene(block, friction=p["friction"], tilt=tilt), p["step"], until)
+    model = _rocking.scene(block, friction=p["friction"], tilt=tilt)
+    times, tilts, _, sim = _rocking.simulate(model, p["step"], until, name="run-released")
     return times, tilts, _rocking.smooth_motion(block, lambda t: 0.0, until, tilt=tilt), sim.energy
 
 
@@ -108,11 +109,11 @@ def ground(p, share, block):
     return (lambda t: np.array([size / turn * (1 - math.cos(turn * t)), 0.0])), lambda t: size * math.sin(turn * t)
 
 
-def shaken(block, p, share):
+def shaken(block, p, share, name="run"):
     """The motion on the shaken table, and the smooth motion beside it."""
     velocity, acceleration = ground(p, share, block)
     model = _rocking.scene(block, friction=p["friction"], ground=velocity)
-    times, tilts, _, sim = _rocking.simulate(model, p["step"], p["duration"])
+    times, tilts, _, sim = _rocking.simulate(model, p["step"], p["duration"], name=name)
     return times, tilts, _rocking.smooth_motion(block, acceleration, p["duration"]), sim.energy
 
 

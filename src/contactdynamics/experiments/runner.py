@@ -7,7 +7,8 @@ An experiment file has a docstring whose first line says what it shows, and
 - ``QUICK``: dict of the values that make it short (``--quick``);
 - ``build(parameters) -> outcome``: computes; any object. Where it returns a `Simulation`, the driver runs it to the
   parameter ``duration``, or to what the optional function ``duration(parameters)`` says (with a progress bar), and
-  records it into ``run.h5``, a frame every ``frame_every`` seconds;
+  records it into ``run.h5``, a frame every ``frame_every`` seconds. Where it steps a simulation itself, it does so
+  within `recorded`, which leaves such a file too;
 - ``check(outcome, parameters) -> Verdict``: compares with what is published or known;
 - ``figure(outcome, parameters) -> Figure``, or a dict of figures whose main one is called "figure"; films
   (matplotlib's animations) among them are written as GIF.
@@ -16,6 +17,7 @@ The same file serves the command line, the tests, the gallery and the benchmarks
 """
 
 import contextlib
+import contextvars
 import importlib
 import importlib.util
 import json
@@ -38,6 +40,7 @@ from ..errors import InputError
 from ..recorders import HDF5
 from ..simulation import Simulation
 
+_PLACE = contextvars.ContextVar("place", default=None)  # folder and description of the run at work
 REQUIRED = ("FIGURE", "PARAMETERS", "QUICK", "build", "check", "figure")
 
 
@@ -185,7 +188,11 @@ def run(
     if not os.access(existing, os.W_OK):
         raise InputError(f"--out {out}: nothing can be written into {existing}; give another folder.")
     begin = time.perf_counter()
-    outcome = experiment.module.build(parameters)
+    token = _PLACE.set((out, plain({"experiment": experiment.name, "quick": quick, "parameters": parameters})))
+    try:
+        outcome = experiment.module.build(parameters)
+    finally:
+        _PLACE.reset(token)
     if isinstance(outcome, Simulation):
         if before_scene is not None:
             before_scene()
@@ -213,6 +220,29 @@ def run(
     return summary, verdict
 
 
+@contextlib.contextmanager
+def recorded(simulation: Simulation, *, until: float, name: str = "run", frames: int = 50):
+    """Record what is done with ``simulation`` inside, to about ``until``, into ``NAME.h5`` of the run's folder.
+
+    Nothing is recorded where an experiment is built without the driver.
+    """
+    place = _PLACE.get()
+    if place is None:
+        yield
+        return
+    out, about = place
+    out.mkdir(parents=True, exist_ok=True)
+    recorder = HDF5(out / f"{name}.h5", every=max(1, round(until / simulation.time_step / frames)))
+    simulation.about |= about | {"driven": True}
+    simulation.recorders.append(recorder)
+    recorder.begin(simulation)
+    try:
+        yield
+    finally:
+        simulation.recorders.remove(recorder)
+        recorder.end(simulation)
+
+
 def _simulate(experiment: Experiment, simulation: Simulation, parameters: dict, out: Path, quick: bool) -> None:
     """Run a scene to its ``duration`` and record it; the file says which experiment it belongs to."""
     out.mkdir(parents=True, exist_ok=True)
@@ -236,6 +266,9 @@ def resume(file: str, until: float | None = None) -> Simulation:
     with storage.open(file) as recording:
         about, steps = recording.parameters["about"], recording.file["frames/step"][:]
         step = recording.parameters["options"]["time_step"]
+    if about.get("driven"):
+        name = about["experiment"]
+        raise InputError(f"{file} was written by {name}, which drives its own runs; make it anew, `cdyn run {name}`.")
     every = int(np.diff(steps).max()) if len(steps) > 1 else 1
     recorder = HDF5(file, every=about.get("every", every))
     if "experiment" in about:

@@ -19,7 +19,7 @@ from ..plotting import plot_scene
 from ..polygons import Rectangle
 from ..scene import Scene
 from ..simulation import Simulation
-from .runner import Row, Verdict
+from .runner import Row, Verdict, recorded
 
 FIGURE = "masonry tools; no figure in the papers"
 PARAMETERS = {
@@ -102,8 +102,8 @@ def build(parameters):
         "record": (times, values),
         "stands": bool(answer),
         "threshold": threshold,
-        "shaken": shake(p, times, values),
-        "gentle": shake(p, times, min(1.0, gentle) * values),
+        "shaken": shake(p, times, values, "run"),
+        "gentle": shake(p, times, min(1.0, gentle) * values, "run-gentle"),
     }
 
 
@@ -121,20 +121,21 @@ def least_acceleration(frame, friction) -> float:
     return low
 
 
-def shake(p, times, values) -> Shaken:
+def shake(p, times, values, name="run") -> Shaken:
     scene, blocks = wall(p, times, values)
     sim = Simulation(scene, time_step=p["step"], tolerance=p["tolerance"], on_failure="ignore")
     count = round(times[-1] / p["step"])
     keep = set(np.linspace(0, count, 4).astype(int))
     start, table = sim.positions[blocks], sim.positions[0]
     frames, apart, ground = [], [], []
-    for k in range(count + 1):
-        moved = sim.positions
-        ground.append(moved[0, 0] - table[0])
-        apart.append(np.linalg.norm(moved[blocks] - start - (moved[0] - table), axis=1))
-        if k in keep:
-            frames.append(sim.frame())
-        sim.step()
+    with recorded(sim, until=times[-1], name=name):
+        for k in range(count + 1):
+            moved = sim.positions
+            ground.append(moved[0, 0] - table[0])
+            apart.append(np.linalg.norm(moved[blocks] - start - (moved[0] - table), axis=1))
+            if k in keep:
+                frames.append(sim.frame())
+            sim.step()
     return Shaken(frames, p["step"] * np.arange(count + 1), np.array(apart), np.array(ground), sim.energy)
 
 
