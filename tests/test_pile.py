@@ -57,6 +57,8 @@ def test_wrong_files_are_told(run, tmp_path):
     experiment = runner.load("pile")
     with pytest.raises(cd.InputError, match="stored pile"):
         pile.build(runner.parameters_of(experiment, {"from_data": str(tmp_path / "none.h5")}))
+    with pytest.raises(cd.InputError, match="15 grains make no pile"):
+        pile.build(runner.parameters_of(experiment, {"grains": "15"}))
     scene = cd.Scene(gravity=(0, 0, -1))
     scene.material("m", density=1.0)
     scene.add(cd.Sphere(1.0), material="m", position=(0, 0, 0))
