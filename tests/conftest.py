@@ -1,5 +1,7 @@
 """What all tests share: headless figures, reproducible random input, and the marker of the part run in three modes."""
 
+import sys
+
 import matplotlib
 import numpy as np
 import pytest
@@ -15,6 +17,14 @@ settings.load_profile("repeatable")
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "modes: also run interpreted and with bounds checks (see test_modes.py)")
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """No test leaves figures behind: another one would be told that there are too many."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture
