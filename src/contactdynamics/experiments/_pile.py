@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import analysis
+from ..errors import InputError
 from ..state import FREE
 
 FULL_POURING = 70.0  # s, of the papers' pile; in a shorter run the fossil layer has the same share of the pouring
@@ -95,9 +96,12 @@ class Pile:
 
     @cached_property
     def volume_mass(self) -> float:
-        """Inside the pile: two mean diameters from its bounds, or a fifth of the height of a small pile."""
+        """Inside the pile: two mean diameters from its bounds, or a fifth of the height; nan where it has no inside."""
         margin = min(2 * self.mean_diameter, 0.2 * self.height)
-        return analysis.volume_mass(self.relaxed, analysis.interior(self.relaxed, margin=margin))
+        try:
+            return analysis.volume_mass(self.relaxed, analysis.interior(self.relaxed, margin=margin))
+        except InputError:  # a handful of grains, one upon the other nowhere
+            return math.nan
 
     @cached_property
     def hydrostatic(self) -> float:

@@ -187,11 +187,13 @@ def pressure(pile):
     ax.errorbar(epochs.final.radii, epochs.mean, epochs.deviation, color="#1f5fa8", marker="s", ms=4, lw=1, capsize=2,
                 label=f"mean and deviation of {len(epochs.times)} epochs, scaled to this size")  # fmt: skip
     epochs.final.plot(ax, label=pile.state)
-    ax.axhline(pile.hydrostatic, color="#b2182b", lw=1, label=f"hydrostatic at the centre: {pile.hydrostatic:.0f} dPa")
+    if np.isfinite(pile.hydrostatic):
+        label = f"hydrostatic at the centre: {pile.hydrostatic:.0f} dPa"
+        ax.axhline(pile.hydrostatic, color="#b2182b", lw=1, label=label)
     if int((pile.relaxed.kinds == FREE).sum()) >= 10_000:
         ax.axhline(3320, color="#b2182b", lw=1, ls=":", label="the papers' hydrostatic pressure: 3320 dPa")
     ax.set(xlabel="distance from the axis, cm", ylabel="pressure on the ground, dPa", xlim=(0, epochs.final.edges[-1]),
-           ylim=(0, 1.45 * pile.hydrostatic))  # fmt: skip
+           ylim=(0, 1.45 * pile.hydrostatic if np.isfinite(pile.hydrostatic) else None))  # fmt: skip
     ax.legend(frameon=False, loc="upper right", fontsize=9)
     return figure
 

@@ -40,7 +40,6 @@ PARAMETERS = {
 QUICK = {"grains": 400, "relaxation": 1.0, "frame_every": 0.1}
 
 PHYSICS = ("rate", "step", "friction", "gravity", "smallest", "largest", "pour_radius")
-FEWEST = 30  # grains that cover the ground deep enough for an analysis
 LARGE = 10_000  # grains from which the published numbers are asked: the papers' pile has 14 000
 STORED = Path(__file__).parents[3] / "examples" / "data" / "pile.h5"
 
@@ -66,8 +65,6 @@ def build(parameters):
         if not path.is_file():
             raise InputError(f"There is no stored pile {path}; give the run.h5 of a pile, --from-data FILE.")
         return path
-    if p["grains"] < FEWEST:
-        raise InputError(f"{p['grains']} grains make no pile whose slope can be measured; give {FEWEST} or more.")
     scene = Scene(gravity=(0.0, 0.0, -p["gravity"]))
     scene.material("grain", density=1.0)
     scene.contact("grain", "grain", friction=p["friction"])
