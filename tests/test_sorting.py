@@ -1,5 +1,6 @@
 """Bodies sorted in space: an order of memory that nobody outside sees."""
 
+import h5py
 import numpy as np
 import pytest
 
@@ -105,6 +106,21 @@ def test_a_resumed_run_has_the_same_bits(sorted_always, tmp_path):
     three.run(until=0.1, progress=False)
     for name in ("positions", "velocities", "spins", "rotations"):
         np.testing.assert_array_equal(getattr(one, name), getattr(three, name), err_msg=name)
+
+
+def test_files_of_unsorted_bodies_are_taken_over(tmp_path):
+    """Older files do not say how rows are ordered: they stand as in the frame, also after bodies were removed."""
+    sim = rain(count=30, recorders=[cd.HDF5(tmp_path / "old.h5", every=5)])
+    sim.run(until=0.02, progress=False)
+    sim.remove(sim.identities[[4, 9]])
+    sim.run(until=0.04, progress=False)
+    with h5py.File(tmp_path / "old.h5", "a") as file:
+        del file["checkpoint/row_order"], file["checkpoint/ball_order"]
+    again = cd.Simulation.from_file(tmp_path / "old.h5")
+    for one in (sim, again):
+        one.recorders = []
+        one.run(until=0.06, progress=False)
+    np.testing.assert_array_equal(again.positions, sim.positions)
 
 
 def test_frames_are_in_the_order_of_the_numbers(sorted_always, tmp_path):

@@ -297,19 +297,8 @@ def enough(done, residual, tolerance, sinking, met):
 @kernel
 def plain_sweep(rows, inverse, simple, general, g, kappa, work, flip, thread, threads):
     """One sweep over all contacts."""
-    sweep_slabs(
-        rows,
-        simple,
-        work.order,
-        work.cuts,
-        kappa,
-        -1.0,
-        work.impulse,
-        work.changes[flip],
-        work.barrier,
-        thread,
-        threads,
-    )
+    sweep_slabs(rows, simple, work.order, work.cuts, kappa, -1.0, work.impulse, work.changes[flip], work.barrier,
+                thread, threads)  # fmt: skip
     if g > 0:
         if thread == 0:
             sweep_general(rows, inverse, general, g)

@@ -1032,13 +1032,14 @@ class Simulation:
             scaled = storage.scaled_spins(recording)
             self.steps, self.time = int(recording.file["frames/step"][-1]), float(recording.times[-1])
         self.scene.blocks, self._taken = [block], 1
-        order, self._ball_number = checkpoint["row_order"], checkpoint["ball_order"]
+        order = checkpoint.get("row_order", np.arange(len(block.bodies.mass)))  # none in files of unsorted bodies
+        self._ball_number = checkpoint.get("ball_order", np.arange(len(block.balls.radius)))
         row = np.argsort(order)
         balls = Balls(*(array[self._ball_number] for array in block.balls))
         tables = (table._replace(body=row[table.body]) for table in (balls, block.planes, block.corners))
         self.bodies = Bodies(*(array[order] for array in block.bodies))
-        self.model = self.model._replace(**dict(zip(("balls", "planes", "corners"), tables, strict=True)))
-        self.model = self.model._replace(bodies=self.bodies)
+        balls, planes, corners = tables
+        self.model = self.model._replace(bodies=self.bodies, balls=balls, planes=planes, corners=corners)
         self.failures, self.scene.count, *rest = (int(n) for n in checkpoint["numbers"])
         self._hint = rest[0] if rest else 0
         self._sums[: len(checkpoint["sums"])], self._works = checkpoint["sums"], checkpoint["works"]

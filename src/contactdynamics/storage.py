@@ -427,11 +427,6 @@ def last_block(recording: Recording) -> Block:
 def restored_memory(recording: Recording) -> tuple[Pairs, dict]:
     """The contact memory as a pair list, and the other arrays of the checkpoint."""
     c = {name: data[:] for name, data in recording.file["checkpoint"].items()}
-    if "row_order" not in c:  # written before bodies were sorted
-        c["row_order"], c["ball_order"] = (
-            np.arange(recording.file["frames/bodies"][-1]),
-            np.arange(len(recording._balls.radius)),
-        )
     k = len(c["first"])
     split = int((~c["plane"]).sum())
     pairs = Pairs(
