@@ -13,6 +13,8 @@ from .contacts import GAMMA, NX, NY, NZ, PX, PY, PZ, TARGET, relative_velocity
 from .laws import _slide, natural_map, solve_three
 from .state import DRIVEN, SEPARATING, SLIDING, STICKING
 
+TINY = 1e-300  # keeps 0 / 0 away, changes nothing else
+
 
 @kernel(inline=True)
 def slip(rows, a, b, nx, ny, nz):
@@ -48,11 +50,8 @@ def solve_simple(ra, rb, c, px, py, pz, kappa, factor):
     off = p_n - step * u_n
     tx, ty, tz = px - step * ux - off * nx, py - step * uy - off * ny, pz - step * uz - off * nz
     square = tx * tx + ty * ty + tz * tz
-    limit = c[GAMMA] * new
-    if square > limit * limit:
-        shrink = limit / np.sqrt(square)
-        tx, ty, tz = tx * shrink, ty * shrink, tz * shrink
-    tx, ty, tz = tx + new * nx, ty + new * ny, tz + new * nz
+    shrink = min(1.0, c[GAMMA] * new / np.sqrt(square + TINY))  # no branch: the processor could not foresee it
+    tx, ty, tz = tx * shrink + new * nx, ty * shrink + new * ny, tz * shrink + new * nz
     dx, dy, dz = tx - px, ty - py, tz - pz
     c[PX], c[PY], c[PZ] = tx, ty, tz
     ra[0] -= ma * dx
@@ -126,16 +125,14 @@ def measure_simple(rows, contacts, begin, end, kappa, dimension, shares):
         x_n = p_n - rho * (u_n + gamma * u_t)
         xx, xy, xz = qx - rho * tx, qy - rho * ty, qz - rho * tz
         x_t = np.sqrt(xx * xx + xy * xy + xz * xz)
-        y_n, shrink = x_n, 1.0
-        if x_n < 0.0 or x_t > gamma * x_n:
-            y_n = max(0.0, (x_n + gamma * x_t) / (1.0 + gamma * gamma))
-            shrink = gamma * y_n / x_t if x_t > 0.0 else 0.0
+        # without a branch, which the processor could not foresee: in the cone x_n is the largest of the three
+        y_n = max(x_n, (x_n + gamma * x_t) / (1.0 + gamma * gamma), 0.0)
+        shrink = min(1.0, gamma * y_n / (x_t + TINY))
         share = (p_n - y_n) ** 2 + (qx - shrink * xx) ** 2 + (qy - shrink * xy) ** 2 + (qz - shrink * xz) ** 2
         error += share
-        shares[k] = share
-        if u_n < -contacts.sink[k]:
-            sinking += 1
-            shares[k] = np.inf
+        sinks = u_n < -contacts.sink[k]
+        sinking += sinks
+        shares[k] = np.inf if sinks else share
         square = c[PX] ** 2 + c[PY] ** 2 + c[PZ] ** 2
         size += square
         bipotential += abs(product)
@@ -383,8 +380,6 @@ def book_simple(before, rows, kind, pairs_law, contacts, count, works):
         a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
         nx, ny, nz = c[NX], c[NY], c[NZ]
         px, py, pz = c[PX], c[PY], c[PZ]
-        if px == 0.0 and py == 0.0 and pz == 0.0:
-            continue
         ux, uy, uz = slip(before, a, b, nx, ny, nz)
         vx, vy, vz = slip(rows, a, b, nx, ny, nz)
         p_n = px * nx + py * ny + pz * nz
