@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 import contactdynamics as cd
-from contactdynamics import packings
+from contactdynamics import circles, packings
 from contactdynamics.packings import Pour, Sieve, passing
 from contactdynamics.scene import join
 from contactdynamics.state import FIXED, Balls, Bodies, Planes
@@ -90,6 +90,33 @@ def test_pavement_is_fixed_random_and_without_holes(rng):
     points = rng.uniform(-2.5, 2.5, (20_000, 2))
     near, which = cKDTree(bodies.position[:, :2]).query(points, k=8)
     assert (near - balls.radius[which]).min(axis=1).max() < 0.78 * 0.125
+
+
+def around(points, others, area):
+    """All differences (m, n, 2) of points, the shorter way around a periodic rectangle."""
+    apart = others[None] - points[:, None]
+    return apart - area * np.round(apart / area)
+
+
+@pytest.mark.parametrize("area", [(5.0, 3.0), (1.1, 0.7), (0.5, 9.0), (0.3, 0.3)])
+def test_circles_are_pushed_apart_by_half_their_overlap(rng, area):
+    area = np.array(area)
+    radii = rng.uniform(0.1, 0.2, max(3, int(12 * area.prod())))
+    place = rng.random((len(radii), 2)) * area
+    apart = around(place, place, area)
+    distance = np.sqrt((apart**2).sum(axis=-1))
+    overlap = np.maximum(0.0, radii + radii[:, None] - distance) * (distance > 0)
+    expected = place - 0.5 * ((overlap / (distance + 1e-300))[..., None] * apart).sum(axis=1)
+    circles.spread(place, radii, area, 1)
+    assert np.allclose(place, expected % area, atol=1e-13)
+
+
+@pytest.mark.parametrize("count", [1, 5, 400])
+def test_room_between_circles(rng, count):
+    area = np.array([4.0, 7.0])
+    place, radii, points = rng.random((count, 2)) * area, rng.uniform(0.05, 0.2, count), rng.random((500, 2)) * area
+    expected = (np.sqrt((around(points, place, area) ** 2).sum(axis=-1)) - radii).min(axis=1)
+    assert np.allclose(circles.room(points, place, radii, area), expected, atol=1e-14)
 
 
 def test_rectangular_and_straight_pavements():

@@ -57,7 +57,25 @@ def _prepare_cache() -> str | None:
     return str(directory)
 
 
+def _load_without_blas() -> None:
+    """Load Numba's array functions without SciPy's linear algebra.
+
+    They load it, 0.2 s at each start, to find out whether it is there, and no kernel needs it. Those of other packages
+    that do load it by themselves.
+    """
+    try:
+        from numba.np import linalg
+    except ImportError:  # another version of Numba: let it do as it likes
+        return
+    kept, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        linalg.ensure_blas = kept
+
+
 CACHE = _prepare_cache()
+_load_without_blas()
 
 
 def compiled(module: str) -> bool:

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from . import quaternions
+from . import circles, quaternions
 from .errors import InputError
 from .masonry import Arch, arch, column, wall
 from .scene import join
@@ -153,36 +153,13 @@ def pavement(scene, *, material: str, sizes, extent, seed: int, level: float = 0
     mean = (sieve.diameter((np.arange(1000) + 0.5) / 1000) ** 2).mean() * math.pi / 4
     radii = 0.5 * sieve.draw(max(1, round(cover * area[0] * area[-1] / mean)), rng)
     area = area * np.ones(2)
-    place = _spread(rng.random((len(radii), 2)) * area, radii, area)
+    place = rng.random((len(radii), 2)) * area
+    circles.spread(place, radii, area, 100)
     place, radii = _filled(place, radii, area, sieve, rng)
     place -= area / 2
     keep = (place**2).sum(axis=1) <= sides[0] ** 2 if len(sides) == 1 else (abs(place) <= sides / 2).all(axis=1)
     position = np.column_stack([place[keep], np.full(keep.sum(), level)])
     return scene.add_many(radii[keep], material=material, position=position, fixed=True)
-
-
-def _tree(places, boxsize=None):
-    """SciPy's tree of places, loaded when a packing needs it: a fifth of a second that other scenes do not spend."""
-    from scipy.spatial import cKDTree
-
-    return cKDTree(places, boxsize=boxsize)
-
-
-def _spread(place, radii, area, rounds: int = 100):
-    """Push overlapping circles apart in a rectangle with periodic sides, each by half the overlap, ``rounds`` times."""
-    count = len(radii)
-    for _ in range(rounds):
-        place %= area
-        pairs = _tree(place, boxsize=area).query_pairs(2 * radii.max(), output_type="ndarray")
-        a, b = pairs.T
-        apart = place[b] - place[a]
-        apart -= area * np.round(apart / area)
-        distance = np.sqrt((apart**2).sum(axis=1)) + 1e-300
-        push = 0.5 * np.maximum(0.0, radii[a] + radii[b] - distance) / distance
-        for axis in range(2):
-            step = push * apart[:, axis]
-            place[:, axis] += np.bincount(b, step, count) - np.bincount(a, step, count)
-    return place % area
 
 
 def _filled(place, radii, area, sieve, rng):
@@ -193,8 +170,7 @@ def _filled(place, radii, area, sieve, rng):
     small = 0.5 * sieve.smallest
     axes = [np.arange(0.0, side, small / 4) for side in area]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
-    near, which = _tree(place, boxsize=area).query(points, k=min(8, len(place)))
-    room = (near - radii[which]).reshape(len(points), -1).min(axis=1)
+    room = circles.room(points, place, radii, area)
     more, sizes = [], []
     while True:
         points, room = points[room > 0.6 * small], room[room > 0.6 * small]
@@ -262,6 +238,8 @@ def rain(scene, *, material: str, sizes, count: int, low, high, seed: int, veloc
 
     The box must be free of other bodies, and not too small: it holds about a third of its volume.
     """
+    from scipy.spatial import cKDTree  # a fifth of a second that other scenes do not spend
+
     sieve, d = _as_sieve(sizes), scene.dimension
     low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
     rng = np.random.default_rng([seed, 0, 3])
@@ -276,7 +254,7 @@ def rain(scene, *, material: str, sizes, count: int, low, high, seed: int, veloc
             break
         room = high - low - 2 * radii[free, None]
         place[free] = low + radii[free, None] + rng.random((len(free), d)) * room
-        a, b = _tree(place).query_pairs(2 * radii.max(), output_type="ndarray").T  # a < b: the earlier one stays
+        a, b = cKDTree(place).query_pairs(2 * radii.max(), output_type="ndarray").T  # a < b: the earlier one stays
         near = ((place[a] - place[b]) ** 2).sum(axis=1) < (radii[a] + radii[b]) ** 2
         settled[free] = True
         loser = np.where(np.isin(b[near], free), b[near], a[near])
