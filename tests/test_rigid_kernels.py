@@ -556,7 +556,7 @@ def test_contacts_of_a_step(moment):
     laws, dense = sim.model.laws, maps(c)
     u_before, u_free = flat(c.before), flat(c.free)
     rows = np.array([*c.simple.pair[: c.m].astype(int), *c.general.pair[: c.g]])
-    assert rows[: c.m].tolist() == np.flatnonzero(c.pairs.simple).tolist()
+    assert sorted(rows[: c.m].tolist()) == np.flatnonzero(c.pairs.simple).tolist()
     assert rows[c.m :].tolist() == np.flatnonzero(~c.pairs.simple).tolist()
     scale, guess = 0.0, np.zeros(6 * c.n)
     for k, pair in enumerate(rows):

@@ -36,7 +36,7 @@ DEEP, SINKING = 9e-3, 1e-5
 
 
 class Simple(NamedTuple):
-    """Simple contacts; arrays with room for more than the `count` active ones."""
+    """Simple contacts, in the order of a sweep; arrays with room for more than the active ones."""
 
     pair: np.ndarray  # (m,) row in the pair list
     a: np.ndarray  # (m,) rows of the bodies
@@ -88,19 +88,21 @@ def target_velocity(gap, before, rho, h, anticipate, repair):
 
 @kernel(contract=True)
 def activate_simple(
-    pairs, ball_body, plane_body, radius, before, free, rows, laws, h, anticipate, repair, kappa, dimension, out,
+    pairs, ball_body, plane_body, radius, before, free, rows, laws, h, anticipate, repair, kappa, dimension, places,
+    out,
 ):  # fmt: skip
     """Fill ``out`` with the contacts of simple pairs and add their first guess to ``rows``, which start as ``free``.
 
-    Returns the sum of (rho b)^2 over them.
+    ``places`` (m,): where each is to stand. Returns the sum of (rho b)^2 over them.
     """
-    found, scale = -1, 0.0
+    count, scale = 0, 0.0
     first, second, law, gap, normal = pairs.first, pairs.second, pairs.law, pairs.gap, pairs.normal
     memory, status, balls = pairs.impulse, pairs.status, pairs.balls
     for k in range(first.size):
         if not pairs.simple[k]:
             continue
-        found += 1
+        found = places[count]
+        count += 1
         a = ball_body[first[k]] if k < balls else plane_body[first[k]]
         b = ball_body[second[k]]
         nx, ny, nz = normal[k, 0], normal[k, 1], normal[k, 2]

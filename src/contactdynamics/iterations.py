@@ -26,7 +26,7 @@ GROUPS, STREAMS, SLABS, CHUNKS = 8, 4, 512, 16
 class Work(NamedTuple):
     """Scratch arrays of the solvers; room for m contacts and N bodies."""
 
-    order: np.ndarray  # (m,) contacts in the order of a sweep: groups of even slabs, then of odd ones
+    order: np.ndarray  # (m,) the contacts 0, 1, ...: they stand in the order of a sweep, even slabs and then odd ones
     cuts: np.ndarray  # (2 GROUPS + 1,) where the groups begin
     few: np.ndarray  # (m,) those that need work, in the order of a sweep
     few_cuts: np.ndarray  # (2 GROUPS + 1,)
@@ -65,16 +65,18 @@ def grid(position, second, ball_body, gap, reach):
     The width is ``reach`` times a power of 1.25, and the bounds are its multiples: they stay where they are from step
     to step.
     """
-    count, total, square = second.size, np.zeros(3), np.zeros(3)
-    for k in range(count):
+    total, square = np.zeros(3), np.zeros(3)
+    every = 1 + second.size // 4096  # some thousand contacts tell the spread of all
+    count = max(1, (second.size + every - 1) // every)
+    for k in range(0, second.size, every):
         i = ball_body[second[k]]
         for c in range(3):
             total[c] += position[i, c]
             square[c] += position[i, c] * position[i, c]
     best, axis, middle = 0.0, 0, 0.0
     for c in range(3):
-        mean = total[c] / max(count, 1)
-        variance = square[c] / max(count, 1) - mean * mean
+        mean = total[c] / count
+        variance = square[c] / count - mean * mean
         if variance > 1.5 * best:  # the first axis where there is little to choose: slabs do not turn from step to step
             best, axis, middle = variance, c, mean
     extent = 6.0 * np.sqrt(best)
@@ -100,9 +102,10 @@ def slices(position, second, ball_body, gap, reach) -> np.ndarray:
 
 @kernel
 def arrange(position, rows, pairs, ball_body, plane_body, reach, work):
-    """Fill ``work.order`` and ``work.cuts`` for the contacts of the simple pairs; returns their number.
+    """Where the contacts of the simple pairs are to stand, in the order of a sweep; returns their number.
 
-    ``position`` (N, 3) of the bodies; ``reach``: see `grid`. Nothing is valid where there is no room.
+    ``work.few`` gets the place of each, ``work.cuts`` where the groups begin. ``position`` (N, 3) of the bodies;
+    ``reach``: see `grid`. Nothing is valid where there is no room.
     """
     simple, one, two, balls = pairs.simple, pairs.first, pairs.second, pairs.balls
     order, few = work.order, work.few
@@ -135,6 +138,10 @@ def arrange(position, rows, pairs, ball_body, plane_body, reach, work):
     few[:m] = order[:m]
     for group in range(2 * GROUPS):
         interleave(few[work.cuts[group] : work.cuts[group + 1]], order[work.cuts[group] :])
+    for k in range(m):
+        few[order[k]] = k
+    for k in range(m):
+        order[k] = k
     return m
 
 
@@ -234,7 +241,7 @@ def hot_contacts(simple, m, work, limit):
 
     No branches on what the processor could not foresee: what is not chosen is written over by the next.
     """
-    a, b, shares, order = simple.a, simple.b, work.shares, work.order
+    a, b, shares = simple.a, simple.b, work.shares
     mark, few, chosen = work.mark, work.few, work.bodies
     mark[:] = 0
     for k in range(m):
@@ -244,8 +251,7 @@ def hot_contacts(simple, m, work, limit):
     contacts, bodies = 0, 0
     for group in range(2 * GROUPS):
         work.few_cuts[group] = contacts
-        for n in range(work.cuts[group], work.cuts[group + 1]):
-            k = order[n]
+        for k in range(work.cuts[group], work.cuts[group + 1]):
             i, j = a[k], b[k]
             taken = (mark[i] | mark[j]) & np.int8(1)
             few[contacts] = k

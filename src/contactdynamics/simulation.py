@@ -393,7 +393,7 @@ class Simulation:
     def _contacts(self) -> Contacts:
         """Contacts of both classes, with frames, in the scene's dimension."""
         m, g = self._count
-        d, s, q = self.model.dimension, self._simple, self._general
+        d, s, q = self.model.dimension, self._by_pair(), self._general
         normals = np.concatenate([s.row[:m, :3], q.frame[:g, 0]])
         frames = assembly.contact_frames(s, m, q, g, d)
         pair = np.concatenate([s.pair[:m], q.pair[:g]])
@@ -414,6 +414,12 @@ class Simulation:
             return found
         more = self._touching.described(identity)
         return Contacts(*(np.concatenate(pair) for pair in zip(found, more, strict=True)))
+
+    def _by_pair(self) -> prepare.Simple:
+        """The simple contacts in the order of their pairs, as the user has them."""
+        m = self._count[0]
+        order = np.argsort(self._simple.pair[:m])
+        return prepare.Simple(*(array[:m][order] for array in self._simple))
 
     def _contact_count(self) -> int:
         """Active contacts of all classes."""
@@ -623,7 +629,7 @@ class Simulation:
                 )  # fmt: skip
             if total <= len(out.first):
                 break
-            self._spare = detection.pair_arrays(int(1.04 * total) + 32)
+            self._spare = detection.pair_arrays(int(1.03 * total) + 16)
         detection.recall(old, out, total, not self._all_simple)
         self._spare, self._filled = self._filled, out
         self.pairs = detection.Pairs(*(array[:total] for array in out[:-1]), count)
@@ -665,6 +671,8 @@ class Simulation:
             else:
                 team = self._team if m > SMALL else self._alone
                 done, residual, worst, bipotential = team(SOLVERS[self.solver], *problem)
+            if 0 <= worst < m:  # its place among the contacts as the user has them
+                worst = int(np.count_nonzero(self.pairs.simple[: self._simple.pair[worst]]))
             sweeps += done if self._contact_count() else 0
             self._hint = done
             begun = self.pairs.status.copy(), self._touching.touches.status.copy()
@@ -695,13 +703,13 @@ class Simulation:
         if len(pairs.first):
             m = iterations.arrange(b.position, self.rows, pairs, *bodies, self._reach, self._work)
             if m > len(self._work.order):
-                self._work = iterations.work_arrays(int(1.04 * m) + 32, self.rows)
+                self._work = iterations.work_arrays(int(1.03 * m) + 16, self.rows)
                 iterations.arrange(b.position, self.rows, pairs, *bodies, self._reach, self._work)
             if m > len(self._simple.pair):
-                self._simple = prepare.simple_contacts(int(1.04 * m) + 32)
+                self._simple = prepare.simple_contacts(int(1.03 * m) + 16)
             scale = prepare.activate_simple(
                 pairs, *bodies, model.balls.radius, self._before, self._free, self.rows,
-                model.laws, h, anticipate, self._repairing, self._kappa, model.dimension, self._simple,
+                model.laws, h, anticipate, self._repairing, self._kappa, model.dimension, self._work.few, self._simple,
             )  # fmt: skip
         g = 0
         if len(self._inverse):
@@ -910,7 +918,7 @@ class Simulation:
                 more = self._touching.as_general(self._free, len(gap))
                 general = prepare.General(*(np.concatenate([x[:g], y]) for x, y in zip(general, more, strict=True)))
                 g, gap = g + len(more.pair), np.concatenate([gap, self._touching.gaps()])
-            return assembly.assemble(self._free, inverse, self._simple, m, general, g, gap, d)
+            return assembly.assemble(self._free, inverse, self._by_pair(), m, general, g, gap, d)
 
     def _free_from_rest(self) -> bool:
         """Free velocity of a step that starts with all bodies at rest, at the present positions; as `_load`."""

@@ -20,6 +20,7 @@ from ..state import FREE
 from ..team import Team
 from . import heaps
 
+SETTLING, ROUNDS = 60, 7  # steps of `growth` before it measures, and how often it goes through the sizes
 REFERENCE = Path(__file__).parents[3] / "benchmarks" / "sweep.c"
 
 
@@ -223,45 +224,56 @@ def _timed(sim, steps):
 
 
 def growth(echo, largest: str | None = None) -> dict:
-    """Time and memory per grain from 10^3 to 10^5 grains (or to the number given, such as 1000000); fitted exponent."""
+    """Time and memory per grain from 10^3 to 10^5 grains (or to the number given, such as 1000000); fitted exponent.
+
+    The same steps of lattices of all sizes, one size after the other in each round: what else the machine does meets
+    all of them. The largest, of a million grains, comes last and alone.
+    """
     limit = int(float(largest)) if largest else 100_000
     sizes = [n for n in (1000, 3000, 10_000, 30_000, 100_000, 200_000, 1_000_000) if n <= limit]
-    rows = []
     heaps.lattice(100).run(until=4e-4)  # compile
-    for n in sizes:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        sim = heaps.lattice(n, tolerance=1e-3)
-        quiet = 0
-        while quiet < 3 and sim.steps < 100:  # what is asked is the cost at rest, not that of the first steps
-            quiet = quiet + 1 if sim.step().report.iterations <= 2 else 0
-        count = max(5, min(200, 200_000 // n))
-        sim.seconds, sweeps = dict.fromkeys(sim.seconds, 0.0), 0
-        times = []
-        for _ in range(count):
-            begin = time.perf_counter()
-            sweeps += sim.step().report.iterations
-            times.append(time.perf_counter() - begin)
-        grains, contacts = int((sim.bodies.kind == FREE).sum()), sum(sim._count)
-        rows.append({
-            "grains": grains, "contacts": contacts, "milliseconds": float(np.median(times)) * 1e3,
-            "microseconds_per_grain": float(np.median(times)) / grains * 1e6, "sweeps": sweeps / count,
-            "steps_to_rest": sim.steps - count,
-            "bytes_per_grain": (_bytes(vars(sim)) - _bytes(_of_contacts(sim))) / grains,
-            "bytes_per_contact": _bytes(_of_contacts(sim)) / contacts, "peak_rss_bytes_per_grain":
-            (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / grains,
-        })  # fmt: skip
-        r = rows[-1]
-        echo(
-            f"{grains:>8} grains {contacts:>8} contacts: {r['milliseconds']:9.3f} ms per step, "
-            f"{r['microseconds_per_grain']:.3f} us per grain, {r['sweeps']:.1f} sweeps, "
-            f"{r['bytes_per_grain']:.0f} bytes per grain and {r['bytes_per_contact']:.0f} per contact in arrays"
-        )
-        del sim
-    large = [r for r in rows if r["grains"] >= 900]
-    x, y = np.log([r["grains"] for r in large]), np.log([r["milliseconds"] for r in large])
-    exponent = float(np.polyfit(x, y, 1)[0]) if len(large) > 1 else math.nan
-    echo(f"time per step grows as grains^{exponent:.3f}")
-    return {"table": rows, "exponent": exponent}
+    rows = []
+    for group in ([n for n in sizes if n <= 200_000], [n for n in sizes if n > 200_000]):
+        sims, peaks = [], [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]
+        for n in group:
+            sims.append(heaps.lattice(n, tolerance=1e-3))
+            sims[-1].run(until=SETTLING * sims[-1].time_step, progress=False)
+            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        times, sweeps = np.empty((ROUNDS, 3, len(sims))), np.empty((ROUNDS, 3, len(sims)))
+        for k in range(ROUNDS):
+            for n, sim in enumerate(sims):
+                sim.step()  # finds the caches full of another size
+                for again in range(3):
+                    begin = time.perf_counter()
+                    sweeps[k, again, n] = sim.step().report.iterations
+                    times[k, again, n] = time.perf_counter() - begin
+        for n, sim in enumerate(sims):
+            grains, contacts, seconds = (
+                int((sim.bodies.kind == FREE).sum()),
+                sum(sim._count),
+                float(np.median(times[..., n])),
+            )
+            rows.append({
+                "grains": grains, "contacts": contacts, "milliseconds": seconds * 1e3,
+                "microseconds_per_grain": seconds / grains * 1e6,
+                "nanoseconds_per_contact": seconds / contacts * 1e9, "sweeps": float(sweeps[..., n].mean()),
+                "bytes_per_grain": (_bytes(vars(sim)) - _bytes(_of_contacts(sim))) / grains,
+                "bytes_per_contact": _bytes(_of_contacts(sim)) / contacts,
+                "peak_rss_bytes_per_grain": (peaks[n + 1] - peaks[n]) * 1024 / grains,
+            })  # fmt: skip
+            r = rows[-1]
+            echo(
+                f"{grains:>8} grains {contacts:>8} contacts: {r['milliseconds']:9.3f} ms per step, "
+                f"{r['microseconds_per_grain']:.3f} us per grain, {r['nanoseconds_per_contact']:.0f} ns per contact, "
+                f"{r['sweeps']:.1f} sweeps, {r['bytes_per_grain']:.0f} bytes per grain and "
+                f"{r['bytes_per_contact']:.0f} per contact in arrays"
+            )
+    x, y = np.log([r["grains"] for r in rows]), np.log([r["milliseconds"] for r in rows])
+    exponent = float(np.polyfit(x, y, 1)[0]) if len(rows) > 1 else math.nan
+    per_grain = [r["microseconds_per_grain"] for r in rows if r["grains"] < 210_000]
+    spread = max(per_grain) / min(per_grain) - 1 if per_grain else math.nan
+    echo(f"time per step grows as grains^{exponent:.3f}; per grain it differs by {spread:.0%} up to 200 000 grains")
+    return {"table": rows, "exponent": exponent, "spread": spread}
 
 
 def _of_contacts(sim) -> tuple:
