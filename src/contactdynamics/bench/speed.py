@@ -20,7 +20,7 @@ from ..state import FREE
 from ..team import Team
 from . import heaps
 
-SETTLING, ROUNDS = 60, 7  # steps of `growth` before it measures, and how often it goes through the sizes
+SETTLING, ROUNDS, EQUAL = 60, 7, 5  # `growth`: steps before it measures, times through all sizes, sweeps
 REFERENCE = Path(__file__).parents[3] / "benchmarks" / "sweep.c"
 
 
@@ -91,7 +91,7 @@ def _on_threads(sim, echo) -> dict:
         math.inf,
     )
     teams = {threads: Team(threads) for threads in best}
-    for _ in range(20):
+    for _ in range(60):
         for threads, team in teams.items():
             best[threads] = min(
                 best[threads], _best(lambda team=team: team(iterations.accelerated_sweeps, *problem), 1)
@@ -227,7 +227,8 @@ def growth(echo, largest: str | None = None) -> dict:
     """Time and memory per grain from 10^3 to 10^5 grains (or to the number given, such as 1000000); fitted exponent.
 
     The same steps of lattices of all sizes, one size after the other in each round: what else the machine does meets
-    all of them. The largest, of a million grains, comes last and alone.
+    all of them. Then steps of `EQUAL` sweeps each, whatever the residual: the same work for every contact. The largest,
+    of a million grains, comes last and alone.
     """
     limit = int(float(largest)) if largest else 100_000
     sizes = [n for n in (1000, 3000, 10_000, 30_000, 100_000, 200_000, 1_000_000) if n <= limit]
@@ -239,24 +240,17 @@ def growth(echo, largest: str | None = None) -> dict:
             sims.append(heaps.lattice(n, tolerance=1e-3))
             sims[-1].run(until=SETTLING * sims[-1].time_step, progress=False)
             peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-        times, sweeps = np.empty((ROUNDS, 3, len(sims))), np.empty((ROUNDS, 3, len(sims)))
-        for k in range(ROUNDS):
-            for n, sim in enumerate(sims):
-                sim.step()  # finds the caches full of another size
-                for again in range(3):
-                    begin = time.perf_counter()
-                    sweeps[k, again, n] = sim.step().report.iterations
-                    times[k, again, n] = time.perf_counter() - begin
+        found = [_in_turns(sims, ROUNDS)]
+        for sim in sims:
+            sim.tolerance, sim.max_iterations = 1e-15, EQUAL
+        found.append(_in_turns(sims, ROUNDS))
         for n, sim in enumerate(sims):
-            grains, contacts, seconds = (
-                int((sim.bodies.kind == FREE).sum()),
-                sum(sim._count),
-                float(np.median(times[..., n])),
-            )
+            grains, contacts = int((sim.bodies.kind == FREE).sum()), sum(sim._count)
+            (seconds, sweeps), (equal, _) = (each[n] for each in found)
             rows.append({
-                "grains": grains, "contacts": contacts, "milliseconds": seconds * 1e3,
+                "grains": grains, "contacts": contacts, "milliseconds": seconds * 1e3, "sweeps": sweeps,
                 "microseconds_per_grain": seconds / grains * 1e6,
-                "nanoseconds_per_contact": seconds / contacts * 1e9, "sweeps": float(sweeps[..., n].mean()),
+                "equal_work_microseconds_per_grain": equal / grains * 1e6,
                 "bytes_per_grain": (_bytes(vars(sim)) - _bytes(_of_contacts(sim))) / grains,
                 "bytes_per_contact": _bytes(_of_contacts(sim)) / contacts,
                 "peak_rss_bytes_per_grain": (peaks[n + 1] - peaks[n]) * 1024 / grains,
@@ -264,16 +258,35 @@ def growth(echo, largest: str | None = None) -> dict:
             r = rows[-1]
             echo(
                 f"{grains:>8} grains {contacts:>8} contacts: {r['milliseconds']:9.3f} ms per step, "
-                f"{r['microseconds_per_grain']:.3f} us per grain, {r['nanoseconds_per_contact']:.0f} ns per contact, "
-                f"{r['sweeps']:.1f} sweeps, {r['bytes_per_grain']:.0f} bytes per grain and "
-                f"{r['bytes_per_contact']:.0f} per contact in arrays"
+                f"{r['microseconds_per_grain']:.3f} us per grain with {sweeps:.1f} sweeps, "
+                f"{r['equal_work_microseconds_per_grain']:.3f} with {EQUAL}, "
+                f"{r['bytes_per_grain']:.0f} bytes per grain and {r['bytes_per_contact']:.0f} per contact in arrays"
             )
     x, y = np.log([r["grains"] for r in rows]), np.log([r["milliseconds"] for r in rows])
     exponent = float(np.polyfit(x, y, 1)[0]) if len(rows) > 1 else math.nan
-    per_grain = [r["microseconds_per_grain"] for r in rows if r["grains"] < 210_000]
-    spread = max(per_grain) / min(per_grain) - 1 if per_grain else math.nan
-    echo(f"time per step grows as grains^{exponent:.3f}; per grain it differs by {spread:.0%} up to 200 000 grains")
+    spread = {}
+    for key in ("microseconds_per_grain", "equal_work_microseconds_per_grain"):
+        values = [r[key] for r in rows if r["grains"] < 210_000]
+        spread[key] = max(values) / min(values) - 1 if values else math.nan
+    echo(
+        f"time per step grows as grains^{exponent:.3f}; up to 200 000 grains the time per grain differs by "
+        f"{spread['microseconds_per_grain']:.0%}, for the same work by "
+        f"{spread['equal_work_microseconds_per_grain']:.0%}"
+    )
     return {"table": rows, "exponent": exponent, "spread": spread}
+
+
+def _in_turns(sims, rounds: int) -> list[tuple[float, float]]:
+    """Median seconds and mean sweeps of a step of each simulation, in ``rounds`` through all of them."""
+    times, sweeps = np.empty((rounds, 3, len(sims))), np.empty((rounds, 3, len(sims)))
+    for k in range(rounds):
+        for n, sim in enumerate(sims):
+            sim.step()  # finds the caches full of another size
+            for again in range(3):
+                begin = time.perf_counter()
+                sweeps[k, again, n] = sim.step().report.iterations
+                times[k, again, n] = time.perf_counter() - begin
+    return [(float(np.median(times[..., n])), float(sweeps[..., n].mean())) for n in range(len(sims))]
 
 
 def _of_contacts(sim) -> tuple:
