@@ -11,7 +11,7 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics import bench
-from contactdynamics.bench import peers, tolerance
+from contactdynamics.bench import peers, speed, tolerance
 from contactdynamics.state import FREE
 
 SCRIPTS = Path(__file__).parent.parent / "benchmarks" / "peers"
@@ -216,3 +216,22 @@ def test_wrong_tolerances_are_told(tmp_path):
                             ({"tolerances": "fine"}, "a list like")):  # fmt: skip
         with pytest.raises(cd.InputError, match=words):
             bench.run("tolerance", None, tmp_path, lambda text: None, settings)
+
+
+def test_growth_gives_every_size_the_same_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(speed, "SETTLING", 3)
+    monkeypatch.setattr(speed, "ROUNDS", 1)
+    steps = []
+    step = speed.Simulation.step
+    monkeypatch.setattr(speed.Simulation, "step", lambda self: steps.append((self, step(self))) or steps[-1][1])
+    assert bench.run("growth", "3000", tmp_path, lambda text: None) == 0
+    results = json.loads((tmp_path / "summary.json").read_text())["results"]
+    assert [r["grains"] for r in results["table"]] == sorted(r["grains"] for r in results["table"])
+    assert all(r["bytes_per_grain"] < 1000 and r["bytes_per_contact"] < 420 for r in results["table"])
+    assert (tmp_path / "growth.png").stat().st_size > 5000
+    for sim in {id(sim): sim for sim, _ in steps if len(sim.rows) > 500}.values():
+        sweeps = [result.report.iterations for each, result in steps if each is sim]
+        assert sim.steps == len(sweeps) == 3 + 4 + 4  # the same steps of each size
+        assert sweeps[-4:] == [speed.EQUAL] * 4
+    with pytest.raises(cd.InputError, match="1000 or more"):
+        bench.run("growth", "500", tmp_path, lambda text: None)

@@ -94,22 +94,19 @@ def _draw(name: str, results: dict, out: Path) -> None:
         from .tolerance import draw
 
         return draw(results, out)
+    if name == "growth":
+        from .speed import draw_growth
+
+        return draw_growth(results, out)
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-    if name == "growth":
-        rows = results["table"]
-        grains = [r["grains"] for r in rows]
-        ax.loglog(grains, [r["milliseconds"] for r in rows], "o-", label="time per step, ms")
-        ax.loglog(grains, [r["bytes_per_grain"] for r in rows], "s--", label="bytes per grain")
-        ax.set(xlabel="grains", title=f"time grows as grains^{results['exponent']:.2f}")
-    else:
-        left = [0.0] * len(results)
-        for stage in next(iter(results.values())):
-            values = [r[stage] for r in results.values()]
-            ax.barh(list(results), values, left=left, label=stage)
-            left = [a + b for a, b in zip(left, values, strict=True)]
-        ax.set(xlabel="ms per step")
+    left = [0.0] * len(results)
+    for stage in next(iter(results.values())):
+        values = [r[stage] for r in results.values()]
+        ax.barh(list(results), values, left=left, label=stage)
+        left = [a + b for a, b in zip(left, values, strict=True)]
+    ax.set(xlabel="ms per step")
     ax.legend(frameon=False)
     figure.savefig(out / f"{name}.png", dpi=150)
     plt.close(figure)

@@ -230,7 +230,12 @@ def growth(echo, largest: str | None = None) -> dict:
     all of them. Then steps of `EQUAL` sweeps each, whatever the residual: the same work for every contact. The largest,
     of a million grains, comes last and alone.
     """
-    limit = int(float(largest)) if largest else 100_000
+    try:
+        limit = int(float(largest or 100_000))
+    except ValueError:
+        limit = 0
+    if limit < 1000:
+        raise InputError(f"bench growth got {largest!r}; give the largest number of grains, 1000 or more.")
     sizes = [n for n in (1000, 3000, 10_000, 30_000, 100_000, 200_000, 1_000_000) if n <= limit]
     heaps.lattice(100).run(until=4e-4)  # compile
     rows = []
@@ -264,16 +269,48 @@ def growth(echo, largest: str | None = None) -> dict:
             )
     x, y = np.log([r["grains"] for r in rows]), np.log([r["milliseconds"] for r in rows])
     exponent = float(np.polyfit(x, y, 1)[0]) if len(rows) > 1 else math.nan
-    spread = {}
-    for key in ("microseconds_per_grain", "equal_work_microseconds_per_grain"):
-        values = [r[key] for r in rows if r["grains"] < 210_000]
-        spread[key] = max(values) / min(values) - 1 if values else math.nan
+    spread, equal_spread = (
+        max(values) / min(values) - 1
+        for values in (
+            [r[key] for r in rows if r["grains"] < 210_000]
+            for key in ("microseconds_per_grain", "equal_work_microseconds_per_grain")
+        )
+    )
     echo(
         f"time per step grows as grains^{exponent:.3f}; up to 200 000 grains the time per grain differs by "
-        f"{spread['microseconds_per_grain']:.0%}, for the same work by "
-        f"{spread['equal_work_microseconds_per_grain']:.0%}"
+        f"{spread:.0%}, for the same work by {equal_spread:.0%}"
     )
-    return {"table": rows, "exponent": exponent, "spread": spread}
+    return {"table": rows, "exponent": exponent, "spread": spread, "equal_work_spread": equal_spread}
+
+
+def draw_growth(results: dict, out: Path) -> None:
+    """Time per step, time per grain and memory over the number of grains."""
+    import matplotlib.pyplot as plt
+
+    rows = results["table"]
+    grains, real, equal, bytes_, of_contact = (
+        np.array([r[key] for r in rows])
+        for key in ("grains", "microseconds_per_grain", "equal_work_microseconds_per_grain", "bytes_per_grain",
+                    "bytes_per_contact")
+    )  # fmt: skip
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
+    axes[0].loglog(grains, 1e-3 * real * grains, "ko")
+    middle = np.exp(np.log(1e-3 * real * grains).mean())
+    line = middle * (grains / np.exp(np.log(grains).mean())) ** results["exponent"]
+    axes[0].loglog(grains, line, "k-", lw=0.8, label=f"grains^{results['exponent']:.3f}")
+    axes[0].set(title="ms per step")
+    axes[1].semilogx(grains, real, "ko-", label="solved to 1e-3")
+    axes[1].semilogx(grains, equal, "rs-", label=f"{EQUAL} sweeps")
+    axes[1].axhspan(equal.min(), 1.25 * equal.min(), color="r", alpha=0.12, lw=0, label="25 %")
+    axes[1].set(title="µs per grain", ylim=(0, 1.5 * max(real.max(), equal.max())))
+    axes[2].semilogx(grains, bytes_, "ko-", label="per grain")
+    axes[2].semilogx(grains, of_contact, "rs-", label="per contact")
+    axes[2].set(title="bytes in arrays", ylim=(0, 1.3 * bytes_.max()))
+    for ax in axes:
+        ax.set_xlabel("grains")
+        ax.legend(frameon=False, loc="lower right" if ax is axes[0] else "upper left")
+    figure.savefig(out / "growth.png", dpi=110)
+    plt.close(figure)
 
 
 def _in_turns(sims, rounds: int) -> list[tuple[float, float]]:
