@@ -10,8 +10,9 @@ FIRST_STEP = """
 import sys
 from contactdynamics import cli, simulation
 
-def step(self):
-    print([name for name in ("matplotlib", "scipy.spatial") if name in sys.modules])
+def step(self, first=simulation.Simulation.step):
+    first(self)
+    print([name for name in ("matplotlib", "scipy.spatial", "scipy.linalg") if name in sys.modules])
     raise SystemExit
 
 simulation.Simulation.step = step
@@ -44,6 +45,17 @@ def test_drawing_is_loaded_after_the_run(tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     assert loaded(tmp_path / "own.py", tmp_path / "out") == "[]"
     assert loaded("pile", tmp_path / "pile") == "[]"
+
+
+def test_other_kernels_have_their_linear_algebra():
+    # ours are loaded without it; those of the user must find it
+    script = (
+        "import numpy as np, numba, contactdynamics.gauss_seidel; x = np.arange(4.0).reshape(2, 2)\n"
+        "print(numba.njit(lambda a: np.dot(a, a))(x).tolist(), numba.njit(lambda a: np.linalg.det(a))(x))"
+    )
+    assert (
+        subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[[2.0, 3.0], [6.0, 11.0]] -2.0"
+    )
 
 
 def test_figures_are_files_whatever_the_user_has_set(monkeypatch):

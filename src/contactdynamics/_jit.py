@@ -65,9 +65,10 @@ def _load_without_blas() -> None:
     """
     try:
         from numba.np import linalg
-    except ImportError:  # another version of Numba: let it do as it likes
+
+        kept, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    except (ImportError, AttributeError):  # another version of Numba: let it do as it likes
         return
-    kept, linalg.ensure_blas = linalg.ensure_blas, lambda: None
     try:
         import numba.np.arraymath  # noqa: F401
     finally:
