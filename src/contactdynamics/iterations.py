@@ -416,10 +416,10 @@ def accelerated(
             # the first sweep says less than one with momentum
             goal = (0.75 if done == 1 else 0.92) * tolerance
             count, target = min(max(16, done // 2), 64), last * (goal / residual) ** 2
-        # Friction can make the extrapolation cycle: where 60 sweeps have not halved the residual, go on without it.
+        # Friction can make the extrapolation cycle: where 150 sweeps have not halved the residual, go on without it.
         if residual < 0.5 * best:
             best, since = residual, done
-        elif done - since >= 60:
+        elif done - since >= 150:
             plain = True
         if plain:
             continue
