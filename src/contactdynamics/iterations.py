@@ -28,7 +28,7 @@ class Work(NamedTuple):
 
     order: np.ndarray  # (m,) the contacts 0, 1, ...: they stand in the order of a sweep, even slabs and then odd ones
     cuts: np.ndarray  # (2 GROUPS + 1,) where the groups begin
-    few: np.ndarray  # (m,) those that need work, in the order of a sweep
+    few: np.ndarray  # (m,) those that need work, in the order of a sweep; before, the places of all (`arrange`)
     few_cuts: np.ndarray  # (2 GROUPS + 1,)
     shares: np.ndarray  # (m,) each contact's part of the squared residual
     impulse: np.ndarray  # (m, 3) the last iterate
