@@ -85,6 +85,7 @@ def test_the_start_is_measured_to_the_end_of_the_first_step():
     said = []
     results = start.start(said.append, repeats=1)
     assert [line.split()[0] for line in said] == ["import", "start", "pile_start"]
-    # a run imports the package and steps, so it takes longer; the pile makes a pavement besides
-    assert 0 < results["import_seconds"] < results["start_seconds"]
-    assert 0 < results["import_cpu_seconds"] < results["start_cpu_seconds"] < results["pile_start_cpu_seconds"]
+    # a run imports the package and steps, so it takes longer, by a factor of hundreds
+    for clock in ("seconds", "cpu_seconds"):
+        for run in ("start", "pile_start"):
+            assert 0 < results[f"import_{clock}"] < results[f"{run}_{clock}"]
