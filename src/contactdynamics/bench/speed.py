@@ -91,7 +91,7 @@ def _on_threads(sim, echo) -> dict:
         math.inf,
     )
     teams = {threads: Team(threads) for threads in best}
-    for _ in range(60):
+    for _ in range(200):  # on a shared machine both cores are seldom free together
         for threads, team in teams.items():
             best[threads] = min(
                 best[threads], _best(lambda team=team: team(iterations.accelerated_sweeps, *problem), 1)
