@@ -233,5 +233,5 @@ def test_growth_gives_every_size_the_same_work(tmp_path, monkeypatch):
         sweeps = [result.report.iterations for each, result in steps if each is sim]
         assert sim.steps == len(sweeps) == 3 + 4 + 4  # the same steps of each size
         assert sweeps[-4:] == [speed.EQUAL] * 4
-    with pytest.raises(cd.InputError, match="1000 or more"):
-        bench.run("growth", "500", tmp_path, lambda text: None)
+    with pytest.raises(cd.InputError, match="3000 or more"):
+        bench.run("growth", "1000", tmp_path, lambda text: None)

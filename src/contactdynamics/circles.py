@@ -47,10 +47,8 @@ def spread(place, radii, area, rounds):
                 for n in range(min(3, lines)):
                     cell = (column + k - 1) % columns * lines + (line + n - 1) % lines
                     for j in order[begin[cell] : begin[cell + 1]]:
-                        x, y = (
-                            shortest(place[j, 0] - place[i, 0], area[0]),
-                            shortest(place[j, 1] - place[i, 1], area[1]),
-                        )
+                        x = shortest(place[j, 0] - place[i, 0], area[0])
+                        y = shortest(place[j, 1] - place[i, 1], area[1])
                         distance = np.sqrt(x * x + y * y)
                         overlap = radii[i] + radii[j] - distance
                         if overlap > 0.0 and distance > 0.0:
@@ -71,7 +69,7 @@ def room(points, place, radii, area):
     out = np.full(len(points), np.inf)
     for p in range(len(points)):
         column, line = int(points[p, 0] / area[0] * columns), int(points[p, 1] / area[1] * lines)
-        # rings of cells; what is beyond ring k is farther than k widths
+        # rings of cells; what stands in ring k is farther than k - 1 widths
         for ring in range(max(columns, lines) // 2 + 2):
             if out[p] <= (ring - 1) * width - largest:
                 break

@@ -234,8 +234,8 @@ def growth(echo, largest: str | None = None) -> dict:
         limit = int(float(largest or 100_000))
     except ValueError:
         limit = 0
-    if limit < 1000:
-        raise InputError(f"bench growth got {largest!r}; give the largest number of grains, 1000 or more.")
+    if limit < 3000:  # two sizes at least
+        raise InputError(f"bench growth got {largest!r}; give the largest number of grains, 3000 or more.")
     sizes = [n for n in (1000, 3000, 10_000, 30_000, 100_000, 200_000, 1_000_000) if n <= limit]
     heaps.lattice(100).run(until=4e-4)  # compile
     rows = []
@@ -268,7 +268,7 @@ def growth(echo, largest: str | None = None) -> dict:
                 f"{r['bytes_per_grain']:.0f} bytes per grain and {r['bytes_per_contact']:.0f} per contact in arrays"
             )
     x, y = np.log([r["grains"] for r in rows]), np.log([r["milliseconds"] for r in rows])
-    exponent = float(np.polyfit(x, y, 1)[0]) if len(rows) > 1 else math.nan
+    exponent = float(np.polyfit(x, y, 1)[0])
     spread, equal_spread = (
         max(values) / min(values) - 1
         for values in (
