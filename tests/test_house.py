@@ -38,7 +38,7 @@ LAYERS = [
         "penalty",
     },
     {"recorders", "archive", "iterations", "recovery", "flat", "activity"},
-    {"touching"},
+    {"touching", "encounters", "ledger"},
     {"simulation"},
     {"plotting"},
     {"experiments"},

@@ -31,9 +31,9 @@ def lattice(d, count, **options):
 def test_groups_of_one_kind_share_no_free_body(d):
     sim = lattice(d, 480)
     sim.run(until=0.2, progress=False)
-    m, work, c = sim._count[0], sim._work, sim._simple
+    m, work, c = sim.encounters.count[0], sim.encounters.work, sim.encounters.simple
     assert m > 300
-    assert sorted(c.pair[:m].tolist()) == np.flatnonzero(sim.pairs.simple).tolist()  # every contact once
+    assert sorted(c.pair[:m].tolist()) == np.flatnonzero(sim.encounters.pairs.simple).tolist()  # every contact once
     assert work.order[:m].tolist() == list(range(m))
     assert work.cuts[0] == 0 and work.cuts[-1] == m and (np.diff(work.cuts) >= 0).all()
     used = 0
@@ -60,8 +60,8 @@ def test_threads_change_no_bit(solver, monkeypatch):
     for threads in (1, 2, 3):  # also more than there are cores
         sim = lattice(3, 240, solver=solver, threads=threads)
         sim.run(until=0.15, progress=False)
-        assert sim._count[0] > 200 and sim.failures == 0
-        states.append((sim.rows.tobytes(), sim.bodies.position.tobytes(), sim.pairs.impulse.tobytes()))
+        assert sim.encounters.count[0] > 200 and sim.failures == 0
+        states.append((sim.rows.tobytes(), sim.bodies.position.tobytes(), sim.encounters.pairs.impulse.tobytes()))
     assert states[0] == states[1] == states[2]
 
 

@@ -81,7 +81,7 @@ def test_w_is_the_delassus_operator():
     scene.add(cd.Sphere(1.0), material="m", position=(0, 0, 1), velocity=(0.1, 0, -1))
     sim = cd.Simulation(scene, time_step=1e-6)
     sim.step()
-    assert np.diag(sim._general.delassus[0])[:3] == pytest.approx([1, 3.5, 3.5], rel=1e-5)
+    assert np.diag(sim.encounters.general.delassus[0])[:3] == pytest.approx([1, 3.5, 3.5], rel=1e-5)
 
 
 def test_gamma_rho_tau():

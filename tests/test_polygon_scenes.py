@@ -323,15 +323,15 @@ def test_contacts_keep_their_memory_while_a_block_slides_over_the_edge_of_anothe
     features = []
     for _ in range(100):
         sim.step()
-        held = sim._touching.touches
+        held = sim.touching.touches
         assert len(held.status) == 2 and (held.status > 0).all()
         before = held.memory.copy()
-        kept = sim._touching.kept()
-        sim._touching.start_trial()
+        kept = sim.touching.kept()
+        sim.touching.start_trial()
         sim._before[:] = sim.rows
         sim._detect()
-        assert (sim._touching.touches.memory == before).all()  # none is lost, also where a feature changes
-        sim._touching.put_back(kept)
+        assert (sim.touching.touches.memory == before).all()  # none is lost, also where a feature changes
+        sim.touching.put_back(kept)
         features.append(tuple(held.index[:, narrow.FEATURE]))
         total = sim.contacts.impulse[:, 0].sum() / sim.time_step
         assert total == pytest.approx(0.12 * G, rel=1e-8)
@@ -408,7 +408,7 @@ def test_overlaps_are_repaired():
     sim = cd.Simulation(scene, time_step=1e-3, repair=True)
     sim._before[:] = sim.rows
     sim._detect()
-    assert sim._touching.deepest()[1] < 1e-8
+    assert sim.touching.deepest()[1] < 1e-8
 
 
 def test_a_polygon_of_several_parts_is_one_body():

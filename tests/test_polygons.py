@@ -161,7 +161,7 @@ def touches(one, two, *, gap_limit=None, velocity=(0, 0)):
     sim = cd.Simulation(scene, time_step=1e-3, check=False)
     sim._before[:] = sim.rows
     sim._detect()
-    return sim._touching.touches, sim
+    return sim.touching.touches, sim
 
 
 def random_pair(random, distance):
@@ -303,7 +303,7 @@ def test_an_edge_is_kept_as_the_search_over_all_corners_says(distance):
     kept = 0
     for _ in range(60):
         _, sim = touches(*random_pair(random, distance))
-        o, places = sim._touching.outline, sim._places
+        o, places = sim.touching.outline, sim.encounters.places
         heights, apart = np.empty((2, 10)), np.zeros(1, dtype=np.int32)
         size = o.size.min()
         for edge in range(len(o.body)):

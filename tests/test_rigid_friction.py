@@ -100,7 +100,7 @@ def test_a_ball_rolls_if_friction_suffices_and_slips_if_not(d, general):
             turning = k * gamma * G * np.cos(theta) / 0.1 * 0.25
         assert sim.velocities[1] == pytest.approx(vector(d, speed), abs=1e-11)
         assert rate(sim, 1) == pytest.approx(turning, rel=1e-11)
-        assert sim._all_simple != general
+        assert sim.encounters.all_simple != general
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)

@@ -280,7 +280,7 @@ def moment(request, monkeypatch):
     rng = np.random.default_rng([d, general, len(penetration)])
     sim = cd.Simulation(busy_scene(d, rng, general), time_step=2e-3, tolerance=1e-8, max_iterations=200,
                         penetration=penetration, on_failure="ignore", solver="nlgs", check=False)  # fmt: skip
-    caught = []
+    caught, met = [], sim.encounters
 
     def copy(value):
         return type(value)(*(np.array(x) if isinstance(x, np.ndarray) else x for x in value))
@@ -288,9 +288,9 @@ def moment(request, monkeypatch):
     def spy(rows, inverse, simple, m, gen, g, kappa, dimension, scale, *rest):
         caught.append(SimpleNamespace(
             rows=rows.copy(), inverse=inverse.copy(), simple=copy(simple), m=m, general=copy(gen), g=g, kappa=kappa,
-            scale=scale, pairs=copy(sim.pairs), before=sim._before.copy(), free=sim._free.copy(), sim=sim,
-            position=sim.bodies.position.copy(), orientation=sim.bodies.orientation.copy(), places=sim._places.copy(),
-            normals=sim._normals.copy(), points=sim._points.copy(), d=d, n=len(rows), h=2e-3, rest=rest,
+            scale=scale, pairs=copy(met.pairs), before=sim._before.copy(), free=sim._free.copy(), sim=sim,
+            position=sim.bodies.position.copy(), orientation=sim.bodies.orientation.copy(), places=met.places.copy(),
+            normals=met.normals.copy(), points=met.points.copy(), d=d, n=len(rows), h=2e-3, rest=rest,
             anticipate=penetration == "anticipate", step=sim.steps,
             bodies=(sim.model.balls.body, sim.model.planes.body),
         ))  # fmt: skip
@@ -398,10 +398,10 @@ def test_memory_is_handed_over_by_pair(rng):
     for x, r in zip(places, radius, strict=True):
         scene.add(cd.Sphere(r), material="m", position=x)
     sim = cd.Simulation(scene, time_step=1e-3, check=False)
-    sim._all_simple = False  # where all contacts are simple, nobody asks for moments
+    sim.encounters.all_simple = False  # where all contacts are simple, nobody asks for moments
     sim._before[:] = sim.rows
     sim._detect()
-    old = sim.pairs
+    old = sim.encounters.pairs
     assert len(old.first) > 50
     for name in ("impulse", "moment"):
         getattr(old, name)[:] = rng.normal(size=(len(old.first), 3))
@@ -411,12 +411,12 @@ def test_memory_is_handed_over_by_pair(rng):
     sim.bodies.position[:] += rng.uniform(-0.05, 0.05, (n, 3))
     sim._detect()
     common = 0
-    for i, j, p, m, s in zip(sim.pairs.first, sim.pairs.second, sim.pairs.impulse, sim.pairs.moment, sim.pairs.status,
-                             strict=True):  # fmt: skip
+    new = sim.encounters.pairs
+    for i, j, p, m, s in zip(new.first, new.second, new.impulse, new.moment, new.status, strict=True):
         was = keep.get((int(i), int(j)), (np.zeros(3), np.zeros(3), twin.OPEN))
         common += (int(i), int(j)) in keep
         assert (p == was[0]).all() and (m == was[1]).all() and s == was[2]
-    assert 10 < common < len(sim.pairs.first)
+    assert 10 < common < len(new.first)
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -440,15 +440,15 @@ def test_neighbour_lists_hold_all_that_may_meet(d, rng):
     looked_up = rebuilt = 0
     for k in range(60):
         sim._before[:] = sim.rows
-        lists = sim._neighbours
+        lists = sim.encounters.neighbours
         known = None if lists is None else lists.reference.copy()
         sim._detect()
-        lists, balls = sim._neighbours, sim.model.balls
+        lists, balls = sim.encounters.neighbours, sim.model.balls
         if known is not None and len(known) == len(lists.reference):
             changed = (known != lists.reference).any(axis=1).sum()
             looked_up += 0 < changed < len(known) / 2
             rebuilt += changed > len(known) / 2
-        assert (np.linalg.norm(sim._places - lists.reference, axis=1) <= lists.margin * (1 + 1e-12)).all()
+        assert (np.linalg.norm(sim.encounters.places - lists.reference, axis=1) <= lists.margin * (1 + 1e-12)).all()
         for i in range(len(balls.radius)):
             mine = lists.other[lists.start[i] : lists.start[i] + lists.count[i]].tolist()
             assert mine == sorted(set(mine)) and lists.start[i] + lists.count[i] <= lists.start[i + 1]
@@ -841,7 +841,7 @@ def test_solvers_end_on_the_law(moment, solver):
     c = moment
     rows, simple, general = c.rows.copy(), c.simple, c.general
     work = iterations.work_arrays(c.m, c.rows)
-    iterations.arrange(c.position, c.rows, c.pairs, *c.bodies, c.sim._reach, work)
+    iterations.arrange(c.position, c.rows, c.pairs, *c.bodies, c.sim.encounters.reach, work)
     rest = [1e-4, 20_000, work, 0, 1]  # tolerance, sweeps, room, thread 0 of 1
     done, residual, *_ = getattr(iterations, solver)(
         rows, c.inverse, simple, c.m, general, c.g, c.kappa, c.d, c.scale, *rest
@@ -870,7 +870,7 @@ def test_helpers_of_the_accelerated_solver(moment):
     c = moment
     rng = np.random.default_rng(7)
     work = iterations.work_arrays(c.m, c.rows)
-    assert iterations.arrange(c.position, c.rows, c.pairs, *c.bodies, c.sim._reach, work) == c.m
+    assert iterations.arrange(c.position, c.rows, c.pairs, *c.bodies, c.sim.encounters.reach, work) == c.m
     bodies = np.sort(rng.permutation(c.n)[: c.n // 2]).astype(np.uint32)
     for beta in (0.0, 0.3):  # at the start there is no last iterate yet, whatever stands in its place
         work.rows[:] = np.nan if beta == 0.0 else rng.normal(size=(c.n, 6))

@@ -108,7 +108,7 @@ def test_the_lists_of_neighbours_do_not_show(d):
 
 def touching(sim):
     """All pairs with a gap <= 0 at the midpoint, by brute force: balls, then (plane, ball)."""
-    places, balls, planes, kind = sim._places, sim.model.balls, sim.model.planes, sim.bodies.kind
+    places, balls, planes, kind = sim.encounters.places, sim.model.balls, sim.model.planes, sim.bodies.kind
     i, j = np.triu_indices(len(places), 1)
     may = (balls.body[i] != balls.body[j]) & ((kind[balls.body[i]] == 0) | (kind[balls.body[j]] == 0))
     i, j = i[may], j[may]
@@ -124,8 +124,9 @@ def touching(sim):
 
 
 def taken(sim):
-    first = [int(f) if k < sim.pairs.balls else -1 - int(f) for k, f in enumerate(sim.pairs.first)]
-    return set(zip(first, sim.pairs.second.tolist(), strict=True))
+    pairs = sim.encounters.pairs
+    first = [int(f) if k < pairs.balls else -1 - int(f) for k, f in enumerate(pairs.first)]
+    return set(zip(first, pairs.second.tolist(), strict=True))
 
 
 def with_middle(sim):
@@ -225,10 +226,11 @@ def test_a_guest_that_leaves_takes_no_memory_of_others_with_it(d):
     for s in (sim, twin):
         s.run(until=0.05, progress=False)
     sim.remove(1)
-    kept = {tuple(p): i.tobytes() for p, i in zip(twin.contacts.bodies.tolist(), twin.pairs.impulse, strict=True)}
-    first = [int(sim.identities[b]) for b in sim.model.balls.body[sim.pairs.first[: sim.pairs.balls]]]
-    second = [int(sim.identities[b]) for b in sim.model.balls.body[sim.pairs.second[: sim.pairs.balls]]]
-    for a, b, impulse in zip(first, second, sim.pairs.impulse, strict=False):
+    pairs, held = sim.encounters.pairs, twin.encounters.pairs.impulse
+    kept = {tuple(p): i.tobytes() for p, i in zip(twin.contacts.bodies.tolist(), held, strict=True)}
+    first = [int(sim.identities[b]) for b in sim.model.balls.body[pairs.first[: pairs.balls]]]
+    second = [int(sim.identities[b]) for b in sim.model.balls.body[pairs.second[: pairs.balls]]]
+    for a, b, impulse in zip(first, second, pairs.impulse, strict=False):
         assert kept[a, b] == impulse.tobytes()
     sim.step()
     twin.step()

@@ -178,7 +178,7 @@ def test_principal_axes_are_a_rotation_and_the_shape_stays_where_it_was_put(rng)
     sim = start(scene, 1e-3)
     assert np.abs(sim.rotations[0] - q).max() < 1e-12 or np.abs(sim.rotations[0] + q).max() < 1e-12
     turned = (centres - cluster.center_of_mass) @ matrix(q).T + [1, 2, 3]
-    assert sim._places == pytest.approx(turned, abs=1e-12)  # where the search for contacts sees the balls
+    assert sim.encounters.places == pytest.approx(turned, abs=1e-12)  # where the search for contacts sees the balls
 
 
 def test_rotation_of_a_cluster_in_two_dimensions():

@@ -59,10 +59,11 @@ def test_slabs_stand_together(sorted_always):
     sim._sort()
     for _ in range(2):
         sim.step()
-    m, (axis, width, first, slabs) = sim._count[0], iterations.grid(
-        sim.bodies.position, sim.pairs.second, sim.model.balls.body, sim.pairs.gap, sim._reach
+    met = sim.encounters
+    m, (axis, width, first, slabs) = met.count[0], iterations.grid(
+        sim.bodies.position, met.pairs.second, sim.model.balls.body, met.pairs.gap, met.reach
     )  # fmt: skip
-    body = sim.model.balls.body[sim.pairs.first[: sim.pairs.balls]]
+    body = sim.model.balls.body[met.pairs.first[: met.pairs.balls]]
     slab = np.floor(sim.bodies.position[body, axis] / width) - first
     assert m > 100 and slabs > 3
     assert (np.diff(slab) < 0).sum() <= 0.05 * m  # a few bodies have crossed a bound since
@@ -71,10 +72,10 @@ def test_slabs_stand_together(sorted_always):
 def test_renumbered_pairs_are_the_same_contacts():
     """Each contact keeps gap and memory; where first and second change places, normal and impulse turn."""
     sim = rain(count=60)
-    while len(sim.pairs.first) < 30:
+    while len(sim.encounters.pairs.first) < 30:
         sim.step()
     order = np.random.default_rng(0).permutation(len(sim.model.balls.radius))
-    old, new = sim.pairs, detection.renumber(sim.pairs, order)
+    old, new = sim.encounters.pairs, detection.renumber(sim.encounters.pairs, order)
     assert new.balls == old.balls
 
     def table(pairs, number):
@@ -106,6 +107,23 @@ def test_a_resumed_run_has_the_same_bits(sorted_always, tmp_path):
     three.run(until=0.1, progress=False)
     for name in ("positions", "velocities", "spins", "rotations"):
         np.testing.assert_array_equal(getattr(one, name), getattr(three, name), err_msg=name)
+
+
+def test_a_resumed_run_sorts_by_what_the_checkpoint_knows(sorted_always, monkeypatch, tmp_path):
+    """Gaps are in no checkpoint: a run that goes on must not sort by them either."""
+    one = rain(count=50, penetration="anticipate", recorders=[cd.HDF5(tmp_path / "run.h5", every=10)])
+    for _ in range(31):
+        one.step()
+    assert len(one.encounters.pairs.gap) > 20 and one.encounters.pairs.gap.max() > 1e-4
+    for recorder in one.recorders:
+        recorder.end(one)
+    two = cd.Simulation.from_file(tmp_path / "run.h5")
+    seen, slices = [], iterations.slices
+    monkeypatch.setattr(iterations, "slices", lambda *given: seen.append(given) or slices(*given))
+    for sim in (one, two):
+        sim._sort()
+    for mine, resumed in zip(*seen, strict=True):
+        np.testing.assert_array_equal(mine, resumed)
 
 
 def test_files_of_unsorted_bodies_are_taken_over(tmp_path):

@@ -90,9 +90,9 @@ def grid(position, second, ball_body, gap, reach):
     return axis, width, first, int(np.floor((middle + 0.5 * extent) / width) - first) + 1
 
 
-def slices(position, second, ball_body, gap, reach) -> np.ndarray:
-    """The order (N,) of bodies slab by slab; in a slab row by row."""
-    axis, width, _, _ = grid(position, second, ball_body, gap, reach)
+def slices(position, second, ball_body, reach) -> np.ndarray:
+    """The order (N,) of bodies slab by slab; in a slab row by row. Gaps do not count: they are in no checkpoint."""
+    axis, width, _, _ = grid(position, second, ball_body, np.zeros(0), reach)
     if not len(second):  # no contact yet
         axis = int(np.argmax(np.var(position, axis=0)))
     two, three = (k for k in np.argsort(-np.var(position, axis=0), kind="stable") if k != axis)

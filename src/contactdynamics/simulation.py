@@ -5,11 +5,11 @@ One step, in this order: the functions in `before_step`; driven bodies take thei
 energy ledger; half a drift; recorders.
 
 The file is long because it holds the whole state: what the user reads, the step, bodies that come and go, questions
-(`is_equilibrium`), repairs, frames and files. The work itself is in the kernels of the modules below.
+(`is_equilibrium`), repairs, frames and files. Contacts are in `encounters` (balls and planes) and `touching`
+(polygons), energies in `ledger`, and the work itself in the kernels of the modules below them.
 """
 
 import contextlib
-import copy
 import math
 import time
 import warnings
@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import assembly, detection, flat, gauss_seidel, iterations, quaternions, recovery, rigid
+from . import assembly, iterations, quaternions, rigid
 from . import contacts as prepare
+from .encounters import Encounters
 from .errors import ConvergenceError, ConvergenceWarning, EnergyWarning, InputError, energy_message, is_number
-from .materials import COHESION, FRICTION_1, FRICTION_2, ROLLING, SPINNING, TAU, TENSION
+from .ledger import NO_GAIN, Ledger
 from .scene import Scene, join
 from .state import FREE, Balls, Bodies, ContactProblem, Contacts, Corners, Energy, Frame, Planes, SolveReport, Springs
 from .team import Team
@@ -128,7 +129,7 @@ class Simulation:
         self.scene, self.model = scene, scene.freeze()
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
-        self.solver, self._work = solver, iterations.work_arrays(0, np.zeros((0, 8)))
+        self.solver = solver
         self.threads, self._team, self._alone = int(threads), Team(int(threads)), Team(1)
         self.recorders = list(recorders)
         self.before_step = []
@@ -143,10 +144,7 @@ class Simulation:
             self.repair()
         if check:
             self._check_start()
-        self._sums = np.zeros(6)  # force work, inflow, closure, kinetic energy now, recovery work, created
-        self._gain = (0.0, 0.0, 0, 0.0)  # energy created in the worst step, its share, the step and its time
-        self._sums[3] = self._kinetic()
-        self._works = np.zeros((len(self.model.laws), 4))
+        self.ledger = Ledger(len(self.model.laws), self._kinetic())
         self.report = SolveReport(0.0, 0, True, 0, -1, 0.0, 0.0, 0.0, "No step yet.")
 
     # ---- arrays ----------------------------------------------------------------------------------------------------
@@ -157,10 +155,7 @@ class Simulation:
         self.model = self.model._replace(bodies=self.bodies)  # the scene has its own
         self._taken = len(self.scene.blocks)
         self._ball_number = np.arange(len(self.model.balls.radius))  # in the order in which they came
-        self.pairs, self._spare, self._filled = (detection.no_pairs() for _ in range(3))
-        self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
-        self._count, self._touching = (0, 0), Touching()
-        self._kappa = 2.5 if self.model.dimension == 3 else 2.0
+        self.encounters, self.touching = Encounters(), Touching()
         self.rows = self._packed(self.bodies)
         self._derive()
 
@@ -173,9 +168,8 @@ class Simulation:
 
     def _derive(self):
         """Arrays that follow from the bodies: at the start, and when bodies come or go."""
-        bodies, laws, model = self.bodies, self.model.laws, self.model
+        bodies, model = self.bodies, self.model
         n = len(bodies.mass)
-        self._changed = True  # other bodies than before, or in another order
         self._by_number = np.argsort(bodies.identity)  # rows in the order of the numbers: see `_sort`
         simple = bodies.simple.copy()
         simple[model.planes.body] = True
@@ -185,25 +179,11 @@ class Simulation:
             row = self._row(identity)
             if row is not None and not still and row in model.planes.body:
                 simple[row] = False
-        self._simple_body = simple
-        isotropic = laws[:, FRICTION_1] == laws[:, FRICTION_2]
-        self._simple_law = isotropic & (laws[:, [TAU, ROLLING, SPINNING, COHESION, TENSION]] == 0).all(axis=1)
-        self._sticky_law = (laws[:, [COHESION, TENSION]] > 0).any(axis=1)
-        self._touching.derive(model, plain=self.solver == "nlgs")
-        self._outlined = np.diff(self._touching.outline.start) > 0
-        self._round = not self._outlined.all()  # there are balls other than those that hold polygons
-        touched = simple[model.balls.body[~self._outlined]].all() and simple[model.planes.body].all()
-        self._all_simple = not self._round or bool(touched and self._simple_law.all())
+        self.touching.derive(model, plain=self.solver == "nlgs")
+        self.encounters.derive(model, simple, outlined=np.diff(self.touching.outline.start) > 0)
         self._before, self._free = np.empty((n, 8)), np.empty((n, 8))
         self._force, self._torque = np.zeros((n, 3)), np.zeros((n, 3))
-        self._inverse = np.zeros((0 if self._all_simple and not self._touching.present else n, 3, 3))
-        self._places = np.empty((len(model.balls.radius), 3))
-        self._neighbours = None  # to be built at the next step
-        self._moved = np.empty(len(model.balls.radius), dtype=np.int32)
-        self._near = np.empty(max(64, min(len(model.balls.radius), 65536)), dtype=np.int32)
-        self._small = float(model.balls.radius.min()) if len(model.balls.radius) else 1.0
-        arm = np.sqrt((model.balls.centre**2).sum(axis=1)) + model.balls.radius
-        self._reach = 2.0 * float(arm.max(initial=0.0))  # no two bodies that touch are farther apart
+        self._inverse = np.zeros((0 if self.encounters.all_simple and not self.touching.present else n, 3, 3))
         springs = model.springs._replace(
             first=self._rows_of(model.springs.first), second=self._rows_of(model.springs.second)
         )
@@ -249,8 +229,7 @@ class Simulation:
         self.bodies = join([self.bodies, new], Bodies)
         self.rows = np.concatenate([self.rows, self._packed(new)])
         laws = self.scene.law_table() if self.scene.changed_materials else model[6:9]
-        if len(laws[0]) != len(self._works):
-            self._works = np.concatenate([self._works, np.zeros((len(laws[0]) - len(self._works), 4))])
+        self.ledger.make_room(len(laws[0]))
         self.model = model._replace(
             balls=join([model.balls, *balls], Balls), planes=join([model.planes, *planes], Planes),
             springs=self.scene.springs(), drives=self.scene.drives, forces=self.scene.forces,
@@ -259,13 +238,10 @@ class Simulation:
         more = len(self.model.balls.radius) - len(self._ball_number)
         latest = self._ball_number.max(initial=-1)
         self._ball_number = np.append(self._ball_number, latest + 1 + np.arange(more))
-        lists = self._neighbours
+        lists = self.encounters.neighbours
         self._derive()
-        if lists is not None:
-            b, balls = self.bodies, self.model.balls
-            detection.place_balls(b.position, b.orientation, balls.centre, balls.body, self._places)
-            self._neighbours = detection.extend(lists, self._places, balls.radius)
-        self._count_inflow()
+        self.encounters.extend(lists, self.model, self.bodies)
+        self.ledger.enter_inflow(self._kinetic())
 
     def remove(self, numbers) -> None:
         """Take bodies out of the running simulation, by number; the other contacts keep their memory."""
@@ -278,31 +254,22 @@ class Simulation:
         stay[gone] = False
         if not (self.bodies.kind[stay] == FREE).any():
             raise InputError("remove would leave no free body; keep one, or end the simulation.")
-        model, pairs = self.model, self.pairs
-        new_row = np.cumsum(stay) - 1
+        model, new_row = self.model, np.cumsum(stay) - 1
         ball, plane = stay[model.balls.body], stay[model.planes.body]
         balls = Balls(*(array[ball] for array in model.balls))
         self._ball_number = self._ball_number[ball]
         planes = Planes(*(array[plane] for array in model.planes))
         corners = Corners(*(array[stay[model.corners.body]] for array in model.corners))
-        first = np.concatenate([ball[pairs.first[: pairs.balls]], plane[pairs.first[pairs.balls :]]])
-        keep = first & ball[pairs.second]
-        new_ball, new_plane = np.cumsum(ball) - 1, np.cumsum(plane) - 1
-        split = int(keep[: pairs.balls].sum())
-        kept = [array[keep] for array in pairs[:-1]]
-        kept[0] = np.concatenate([new_ball[kept[0][:split]], new_plane[kept[0][split:]]]).astype(np.int32)
-        kept[1] = new_ball[kept[1]].astype(np.int32)
-        self.pairs = detection.Pairs(*kept, split)
-        self._touching.remove(ball, plane)
+        self.encounters.remove(ball, plane)
+        self.touching.remove(ball, plane)
         self.model = model._replace(
             balls=balls._replace(body=new_row[balls.body]), planes=planes._replace(body=new_row[planes.body]),
             corners=corners._replace(body=new_row[corners.body]),
         )  # fmt: skip
         self.bodies = Bodies(*(array[stay] for array in self.bodies))
         self.rows = self.rows[stay]
-        self._count = (0, 0)
         self._derive()
-        self._count_inflow()
+        self.ledger.enter_inflow(self._kinetic())
 
     def _sort(self):
         """Put the bodies, and with them their balls and contacts, in the order of the slabs in which they are swept.
@@ -310,10 +277,10 @@ class Simulation:
         What touches then stands together in memory. Called by the count of steps alone, so that a resumed run has the
         same bits. Only where all contacts are simple: their law does not know which body is the first.
         """
-        model, position = self.model, self.bodies.position
-        if len(model.balls.radius) < SORT_FROM or not self._all_simple or self._touching.present:
+        model, met = self.model, self.encounters
+        if len(model.balls.radius) < SORT_FROM or not met.all_simple or self.touching.present:
             return
-        order = iterations.slices(position, self.pairs.second, model.balls.body, self.pairs.gap, self._reach)
+        order = iterations.slices(self.bodies.position, met.pairs.second, model.balls.body, met.reach)
         row = np.argsort(order)  # of the bodies, from now on
         ball = np.lexsort((self._ball_number, row[model.balls.body]))
         balls = Balls(*(array[ball] for array in model.balls))
@@ -322,8 +289,8 @@ class Simulation:
             bodies=self.bodies, balls=balls._replace(body=row[balls.body]),
             planes=model.planes._replace(body=row[model.planes.body]),
         )  # fmt: skip
-        self._ball_number, self.pairs = self._ball_number[ball], detection.renumber(self.pairs, ball)
-        self._count = (0, 0)
+        self._ball_number = self._ball_number[ball]
+        met.renumber(ball)
         self._derive()
 
     def by_number(self) -> tuple[Bodies, Balls, Planes, Corners]:
@@ -334,12 +301,6 @@ class Simulation:
         balls = Balls(*(array[ball] for array in model.balls))
         tables = (table._replace(body=row[table.body]) for table in (balls, model.planes, model.corners))
         return Bodies(*(array[order] for array in b)), *tables
-
-    def _count_inflow(self):
-        """Book the kinetic energy that came or went with bodies."""
-        kinetic = self._kinetic()
-        self._sums[1] += kinetic - self._sums[3]
-        self._sums[3] = kinetic
 
     # ---- what the user reads ---------------------------------------------------------------------------------------
 
@@ -377,53 +338,21 @@ class Simulation:
 
     @property
     def contacts(self) -> Contacts:
-        """The active contacts of the last step."""
-        return self._contacts()
+        """The active contacts of the last step: of balls and planes, then of polygons."""
+        found = self.encounters.described(self.model, self.bodies.identity)
+        if not self.touching.count:
+            return found
+        more = self.touching.described(self.bodies.identity)
+        return Contacts(*(np.concatenate(both) for both in zip(found, more, strict=True)))
 
     @property
     def energy(self) -> Energy:
         """The ledger so far."""
-        w = self._works
-        return Energy(
-            float(self._sums[3]), self._potential(), float(self._sums[0]), float(w[:, 3].sum()), w[:, 0].copy(),
-            w[:, 1].copy(), w[:, 2].copy(), float(self._sums[4]), float(self._sums[1]), float(self._sums[2]),
-            float(self._sums[5]),
-        )  # fmt: skip
-
-    def _contacts(self) -> Contacts:
-        """Contacts of both classes, with frames, in the scene's dimension."""
-        m, g = self._count
-        d, s, q = self.model.dimension, self._by_pair(), self._general
-        normals = np.concatenate([s.row[:m, :3], q.frame[:g, 0]])
-        frames = assembly.contact_frames(s, m, q, g, d)
-        pair = np.concatenate([s.pair[:m], q.pair[:g]])
-        impulse = np.concatenate([np.einsum("kij,kj->ki", frames[:m], s.row[:m, 3:6]), q.impulse[:g]])
-        moment = np.concatenate([np.zeros((m, 3)), q.moment[:g]])
-        gap = self.pairs.gap[pair]
-        ball = self.pairs.second[pair]
-        reach = self.model.balls.radius[ball] + 0.5 * gap
-        point = self._places[ball] - reach[:, None] * normals if len(pair) else np.zeros((0, 3))
-        a, b = np.concatenate([s.a[:m], q.a[:g]]), np.concatenate([s.b[:m], q.b[:g]])
-        identity = self.bodies.identity
-        found = Contacts(
-            np.stack([identity[a], identity[b]], axis=1), point[:, :d].copy(), normals[:, :d].copy(), gap,
-            impulse[:, :d].copy(), frames[:, :d, :d].copy(), np.concatenate([s.status[:m], q.status[:g]]),
-            moment if d == 3 else moment[:, 2:].copy(),
-        )  # fmt: skip
-        if not self._touching.count:
-            return found
-        more = self._touching.described(identity)
-        return Contacts(*(np.concatenate(pair) for pair in zip(found, more, strict=True)))
-
-    def _by_pair(self) -> prepare.Simple:
-        """The simple contacts in the order of their pairs, as the user has them."""
-        m = self._count[0]
-        order = np.argsort(self._simple.pair[:m])
-        return prepare.Simple(*(array[:m][order] for array in self._simple))
+        return self.ledger.energy(self._potential())
 
     def _contact_count(self) -> int:
         """Active contacts of all classes."""
-        return sum(self._count) + self._touching.count
+        return sum(self.encounters.count) + self.touching.count
 
     def _kinetic(self) -> float:
         b = self.bodies
@@ -514,8 +443,8 @@ class Simulation:
             )
         from .progress import progress_bar
 
-        failures, created = self.failures, self._sums[5]
-        self._gain = (0.0, 0.0, 0, 0.0)
+        failures, created = self.failures, self.ledger.created
+        self.ledger.worst = NO_GAIN
         self.about["until"] = float(until)
         self._begin_recording()
         try:
@@ -533,8 +462,9 @@ class Simulation:
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        if self._sums[5] > created:
-            warnings.warn(energy_message(self._sums[5] - created, *self._gain), EnergyWarning, stacklevel=2)
+        if self.ledger.created > created:
+            message = energy_message(self.ledger.created - created, *self.ledger.worst)
+            warnings.warn(message, EnergyWarning, stacklevel=2)
         return self
 
     def _begin_recording(self):
@@ -579,69 +509,27 @@ class Simulation:
 
     def _detect(self, slack: float = 0.0):
         """The active pairs at the present positions; bodies nearer than ``slack`` count as touching."""
-        bodies, balls, planes = self.bodies, self.model.balls, self.model.planes
-        detection.place_balls(bodies.position, bodies.orientation, balls.centre, balls.body, self._places)
-        self._points = bodies.position[planes.body]
-        self._normals = np.empty((len(planes.body), 3))
-        detection.place_balls(np.zeros_like(self._points), bodies.orientation[planes.body], planes.normal,
-                              np.arange(len(planes.body)), self._normals)  # fmt: skip
-        if self._touching.present:
-            self._touching.place(bodies)
+        self.encounters.place(self.model, self.bodies)
+        if self.touching.present:
+            self.touching.place(self.bodies)
         self._follow_neighbours()
         self._find(self._before, self.rows, slack=slack, keep=False)
 
     def _follow_neighbours(self):
-        """Keep the neighbour lists complete: look up the balls that have left their margin, or build all anew."""
-        model, bodies, balls = self.model, self.bodies, self.model.balls
-        h = self.time_step
-        if self._neighbours is not None:
-            found = self._neighbours
-            ahead = h if self.penetration == "anticipate" else 0.0
-            moved = detection.wanderers(
-                self._places, balls.centre, balls.body, self.rows, found.reference, found.margin, ahead, self._moved
-            )
-            if moved == 0:
-                return
-            if moved <= 16 + len(balls.radius) // 20 and detection.look_up(
-                self._moved[:moved], self._places, balls.radius, balls.body, bodies.kind, balls.centre, self.rows,
-                model.dimension - 2, h, self._near, *found,
-            ):  # fmt: skip
-                return
-        self._neighbours = detection.build(model, bodies.kind, self._places, self.rows, h, self._small)
+        anticipate = self.penetration == "anticipate"
+        self.encounters.follow(self.model, self.bodies, self.rows, self.time_step, anticipate)
 
     def _find(self, one, two, *, slack: float, keep: bool) -> int:
         """Find the active pairs, with the memory of the present ones, which they replace; returns how many they are."""
-        if not self._round:
-            return self._find_touches(one, two, slack, keep)
-        model, bodies, balls, planes = self.model, self.bodies, self.model.balls, self.model.planes
-        lists, old = self._neighbours, self.pairs
-        laws = (model.law_index, self._simple_law, self._sticky_law, self._simple_body, bodies.position, one, two,
-                self.time_step, slack, self.penetration == "anticipate", keep, old, self._outlined)  # fmt: skip
-        while True:
-            out = self._spare
-            count = detection.find_ball_contacts(self._places, balls.radius, balls.body, balls.material, lists.start,
-                                                 lists.count, lists.other, *laws, out)  # fmt: skip
-            total = count
-            if len(planes.body):
-                total = detection.find_plane_contacts(
-                    self._places, balls.radius, balls.body, balls.material, bodies.kind, self._normals, self._points,
-                    planes.body, planes.material, *laws, count, out,
-                )  # fmt: skip
-            if total <= len(out.first):
-                break
-            self._spare = detection.pair_arrays(int(1.03 * total) + 16)
-        detection.recall(old, out, total, not self._all_simple)
-        self._spare, self._filled = self._filled, out
-        self.pairs = detection.Pairs(*(array[:total] for array in out[:-1]), count)
-        return total + (self._find_touches(one, two, slack, keep) if self._touching.present else 0)
-
-    def _find_touches(self, one, two, slack: float, keep: bool) -> int:
-        """The same for the contacts with polygons."""
-        return self._touching.find(
-            self.model, self.bodies.kind, self._places, self._neighbours, (self._normals, self._points),
-            self._sticky_law, self.bodies.position, one, two, self.time_step, slack, self.penetration == "anticipate",
-            keep,
-        )  # fmt: skip
+        how = (self.time_step, slack, self.penetration == "anticipate", keep)
+        met, bodies = self.encounters, self.bodies
+        found = met.find(self.model, bodies, one, two, *how)
+        if self.touching.present:
+            found += self.touching.find(
+                self.model, bodies.kind, met.places, met.neighbours, (met.normals, met.points), met.sticky_law,
+                bodies.position, one, two, *how,
+            )  # fmt: skip
+        return found
 
     def _more_contacts(self, begun) -> bool:
         """With anticipation: whether the velocities just found close gaps of pairs left out; takes those in.
@@ -649,44 +537,41 @@ class Simulation:
         They are then solved again with the status ``begun`` that the pairs had at the start of the step.
         """
         self._follow_neighbours()
-        ended = self.pairs.status.copy(), self._touching.touches.status.copy()
-        self.pairs.status[:], self._touching.touches.status[:] = begun
-        if self._find(self.rows, self.rows, slack=0.0, keep=True) > len(ended[0]) + len(ended[1]):
+        ended = [status.copy() for status in self._statuses()]
+        for status, old in zip(self._statuses(), begun, strict=True):
+            status[:] = old
+        if self._find(self.rows, self.rows, slack=0.0, keep=True) > sum(map(len, ended)):
             return True
-        self.pairs.status[:], self._touching.touches.status[:] = ended
+        for status, new in zip(self._statuses(), ended, strict=True):
+            status[:] = new
         return False
+
+    def _statuses(self) -> tuple[np.ndarray, np.ndarray]:
+        """What the contacts of both kinds remember of stick, slip and rest."""
+        return self.encounters.pairs.status, self.touching.touches.status
 
     def _solve(self):
         """Solve the contacts; with anticipation, again as long as the solution closes gaps of pairs left out."""
-        framed, sweeps = 0.0, 0
+        framed, sweeps, met, polygons = 0.0, 0, self.encounters, self.touching
         while True:
             begin = time.perf_counter()
             scale = self._fill()
-            m, g = self._count
             framed += time.perf_counter() - begin
-            problem = (self.rows, self._inverse, self._simple, m, self._general, g, self._kappa, self.model.dimension,
-                       scale, self.tolerance, self.max_iterations, self._work)  # fmt: skip
-            if self._touching.count:
-                done, residual, worst, bipotential = self._touching.solve(*problem, self._hint)
+            problem = met.problem(
+                self.rows, self._inverse, self.model.dimension, scale, self.tolerance, self.max_iterations
+            )
+            if polygons.count:
+                done, residual, worst, bipotential = polygons.solve(*problem, self._hint)
             else:
-                team = self._team if m > SMALL else self._alone
+                team = self._team if met.count[0] > SMALL else self._alone
                 done, residual, worst, bipotential = team(SOLVERS[self.solver], *problem)
-            if 0 <= worst < m:  # its place among the contacts as the user has them
-                worst = int(np.count_nonzero(self.pairs.simple[: self._simple.pair[worst]]))
+            worst = met.place_of(worst)
             sweeps += done if self._contact_count() else 0
             self._hint = done
-            begun = self.pairs.status.copy(), self._touching.touches.status.copy()
-            cone, size = 0.0, 0.0
-            if m:
-                cone, size = gauss_seidel.store_simple(
-                    self.rows, self._simple, m, self._kappa, self.tolerance, self.pairs
-                )
-            if g:
-                other, more = gauss_seidel.store_general(self.rows, self._general, g, self.tolerance, self.pairs)
-                cone, size = max(cone, other), size + more
-            if self._touching.count:
-                t = self._touching
-                other, more = flat.store(self.rows, t.contacts, t.count, self.tolerance, t.touches)
+            begun = [status.copy() for status in self._statuses()]
+            cone, size = met.store(self.rows, self.tolerance)
+            if polygons.count:
+                other, more = polygons.store(self.rows, self.tolerance)
                 cone, size = max(cone, other), size + more
             self._cone = cone / math.sqrt(size) if size > 0 else 0.0
             if self.penetration != "anticipate" or not self._more_contacts(begun):
@@ -695,114 +580,40 @@ class Simulation:
 
     def _fill(self) -> float:
         """Contacts of the step from the active pairs, with the first guess added to the velocities."""
-        pairs, model, b = self.pairs, self.model, self.bodies
-        h, anticipate, m, scale = self.time_step, self.penetration == "anticipate", 0, 0.0
-        if self._changed:
-            self._work, self._changed = iterations.work_arrays(len(self._work.order), self.rows), False
-        bodies = model.balls.body, model.planes.body
-        if len(pairs.first):
-            m = iterations.arrange(b.position, self.rows, pairs, *bodies, self._reach, self._work)
-            if m > len(self._work.order):
-                self._work = iterations.work_arrays(int(1.03 * m) + 16, self.rows)
-                iterations.arrange(b.position, self.rows, pairs, *bodies, self._reach, self._work)
-            if m > len(self._simple.pair):
-                self._simple = prepare.simple_contacts(int(1.03 * m) + 16)
-            scale = prepare.activate_simple(
-                pairs, *bodies, model.balls.radius, self._before, self._free, self.rows,
-                model.laws, h, anticipate, self._repairing, self._kappa, model.dimension, self._work.few, self._simple,
-            )  # fmt: skip
-        g = 0
+        model, b = self.model, self.bodies
         if len(self._inverse):
             rigid.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, self._inverse)
-        if not self._all_simple:
-            while True:
-                g, more = prepare.activate_general(
-                    pairs, *bodies, model.balls.material, model.planes.material,
-                    self._places, model.balls.radius, b.position, b.orientation, self._before, self._free,
-                    self._inverse, model.laws, model.law_axes, h, anticipate, self._repairing, model.dimension,
-                    self._general,
-                )  # fmt: skip
-                if g <= len(self._general.pair):
-                    break
-                self._general = prepare.general_contacts(int(1.3 * g) + 8)
-            scale += more
-        self._count = (m, g)
-        if g:
-            gauss_seidel.warm_start_general(self.rows, self._inverse, self._general, g)
-        if self._touching.present:
-            scale += self._touching.fill(
-                model, b.position, self._before, self._free, self.rows, self._inverse, h, anticipate, self._repairing
-            )
+        step = (self._before, self._free, self.rows, self._inverse)
+        how = (self.time_step, self.penetration == "anticipate", self._repairing)
+        scale = self.encounters.fill(model, b, *step, *how)
+        if self.touching.present:
+            scale += self.touching.fill(model, b.position, *step, *how)
         return scale
 
     def _book(self, residual: float):
         """Enter the step into the energy ledger."""
-        b, (m, g) = self.bodies, self._count
-        works = np.zeros_like(self._works)
-        if m:
-            gauss_seidel.book_simple(self._before, self.rows, b.kind, self.pairs.law, self._simple, m, works)
-        if g:
-            gauss_seidel.book_general(self._before, self.rows, b.kind, self.pairs.law, self._general, g, works)
-        if self._touching.count:
-            t = self._touching
-            flat.book(self._before, self.rows, b.kind, t.touches, t.contacts, t.count, works)
-        first, last, work = rigid.energies(
-            self._before, self._free, self.rows, b.kind, b.mass, b.inertia, b.orientation
-        )
-        if not math.isfinite(last):
-            raise InputError(
-                f"A velocity became infinite or nan at t = {self.time + self.time_step:.6g}; check that forces and "
-                "motions return finite numbers, and shorten time_step if the motion blows up."
-            )
-        gain = works[:, :3].sum()
-        if gain > 0 and residual <= self.tolerance:  # a step that is not solved has a warning of its own
-            self._book_gain(gain, works[:, 3].sum(), first, last, residual)
-        self._works += works
-        self._sums[0] += work
-        self._sums[2] += abs(last - first - work - works.sum())
-        self._sums[3] = last
-
-    def _book_gain(self, gain, drive_work, first, last, residual):
-        """Enter what the contact laws created in the step: the smaller of its works from u_i and from u_r.
-
-        See `motion._Record.created`; (T_f - T_r) is the work of the contacts counted from the free velocity.
-        """
-        b = self.bodies
-        free = rigid.energies(self._free, self._free, self._free, b.kind, b.mass, b.inertia, b.orientation)[0]
-        gain = min(gain, last - free - drive_work)
-        scale = max(first, last) + abs(drive_work)
-        if gain > (1e-9 + 10 * residual) * scale:
-            self._sums[5] += gain
-            if gain > self._gain[0]:
-                share = gain / max(first, free)
-                self._gain = (gain, share, self.steps + 1, (self.steps + 1) * self.time_step)
+        works = np.zeros_like(self.ledger.works)
+        for contacts in (self.encounters, self.touching):
+            contacts.book(self._before, self.rows, self.bodies.kind, works)
+        self.ledger.enter(
+            self.bodies, self._before, self._free, self.rows, works, residual=residual,
+            solved=residual <= self.tolerance, step=self.steps + 1, time=(self.steps + 1) * self.time_step,
+        )  # fmt: skip
 
     def _recover(self):
         """Open overlaps by moving bodies apart, at most at the speed `recovery`, and book the work against gravity."""
-        m, g = self._count
-        depth = np.empty(m + g)
-        head = (self.rows, self._simple, m, self._general, g, self.pairs, self.model.balls.radius)
-        if recovery.overlaps(*head, self.time_step, depth) > self.RECOVER_ABOVE:
-            self._sums[4] += recovery.recover(
-                self.bodies.position, *head, depth, self.RECOVER_TO, self.recovery * self.time_step,
-                self.model.gravity, self.bodies.mass,
-            )  # fmt: skip
-        if self._touching.count:
-            self._sums[4] += self._touching.recover(
-                self.bodies, self.rows, self.time_step, self.RECOVER_ABOVE, self.RECOVER_TO,
-                self.recovery * self.time_step, self.model.gravity,
-            )  # fmt: skip
+        bounds = (self.RECOVER_ABOVE, self.RECOVER_TO, self.recovery * self.time_step)
+        work = self.encounters.recover(self.model, self.bodies, self.rows, self.time_step, *bounds)
+        if self.touching.count:
+            work += self.touching.recover(self.bodies, self.rows, self.time_step, *bounds, self.model.gravity)
+        self.ledger.recovery_work += work
 
     def _finish_report(self, iterations, residual, worst, bipotential):
         """The `SolveReport` of the step, and what the failure policy asks."""
         contacts = self._contact_count()
-        depth, relative = 0.0, 0.0
-        if len(self.pairs.gap):
-            k = int(np.argmin(self.pairs.gap))
-            depth = max(0.0, -float(self.pairs.gap[k]))
-            relative = depth / self._pair_size(k)
-        if self._touching.count:
-            other, share, _ = self._touching.deepest()
+        depth, relative = self.encounters.deepest(self.model)
+        if self.touching.count:
+            other, share, _ = self.touching.deepest()
             depth, relative = max(depth, other), max(relative, share)
         converged = residual <= self.tolerance
         message = (
@@ -828,49 +639,35 @@ class Simulation:
             if self.on_failure == "raise":
                 raise ConvergenceError(f"At t = {self.time:.6g}: {message}")
 
-    def _pair_size(self, k: int) -> float:
-        """The smaller radius of a pair."""
-        radius = self.model.balls.radius
-        size = radius[self.pairs.second[k]]
-        return float(min(size, radius[self.pairs.first[k]]) if k < self.pairs.balls else size)
-
     # ---- questions and repairs -------------------------------------------------------------------------------------
 
     def _check_start(self):
         """Overlaps beyond a bound and steps that are too long."""
         self._before[:] = self.rows
         self._detect()
-        if len(self.pairs.gap):
-            relative = [-self.pairs.gap[k] / self._pair_size(k) for k in np.flatnonzero(self.pairs.gap < 0)]
-            if relative and max(relative) > self.OVERLAP_LIMIT:
-                k = int(np.flatnonzero(self.pairs.gap < 0)[int(np.argmax(relative))])
-                a, b = self._pair_bodies(k)
-                raise InputError(
-                    f"Bodies {a} and {b} overlap by {max(relative):.0%} of the smaller radius at the start; move them "
-                    "apart, or let Simulation(..., repair=True) do it."
-                )
-        if self._touching.present:
-            _, share, k = self._touching.deepest()
+        share, k = self.encounters.most_overlapping(self.model)
+        if share > self.OVERLAP_LIMIT:
+            raise self._overlap(self.encounters.rows_of(k, self.model), share, "radius")
+        if self.touching.present:
+            _, share, k = self.touching.deepest()
             if share > self.OVERLAP_LIMIT:
-                a, b = (int(self.bodies.identity[row]) for row in self._touching.rows_of(k, self.model))
-                raise InputError(
-                    f"Bodies {a} and {b} overlap by {share:.0%} of the smaller one's inner radius at the start; move "
-                    "them apart, or let Simulation(..., repair=True) do it."
-                )
+                raise self._overlap(self.touching.rows_of(k, self.model), share, "one's inner radius")
         self._drive(self.time + self.time_step / 2)
         speed = np.sqrt((self.rows[self.bodies.size > 0, :3] ** 2).sum(axis=1))  # of all bodies but planes
-        if speed.size and self.time_step * speed.max() > 2 * self._small:
+        travel, diameter = self.time_step * speed.max(initial=0.0), 2 * self.encounters.smallest
+        if travel > diameter:
             warnings.warn(
-                f"A body moves {self.time_step * speed.max():.3g} in one step, more than the smallest diameter "
-                f"{2 * self._small:.3g}, and may cross another one; a time_step of {self._small / speed.max():.2g} "
-                "would do.",
+                f"A body moves {travel:.3g} in one step, more than the smallest diameter {diameter:.3g}, and may cross "
+                f"another one; a time_step of {0.5 * diameter / speed.max():.2g} would do.",
                 stacklevel=3,
             )
 
-    def _pair_bodies(self, k: int) -> tuple[int, int]:
-        pairs, model = self.pairs, self.model
-        a = model.balls.body[pairs.first[k]] if k < pairs.balls else model.planes.body[pairs.first[k]]
-        return int(self.bodies.identity[a]), int(self.bodies.identity[model.balls.body[pairs.second[k]]])
+    def _overlap(self, rows, share: float, size: str) -> InputError:
+        a, b = (int(self.bodies.identity[row]) for row in rows)
+        return InputError(
+            f"Bodies {a} and {b} overlap by {share:.0%} of the smaller {size} at the start; move them apart, or let "
+            "Simulation(..., repair=True) do it."
+        )
 
     def is_equilibrium(
         self,
@@ -908,17 +705,17 @@ class Simulation:
                 self._free_from_rest()
             else:
                 self._free_motion()
-            self._detect(slack * self._small)
+            self._detect(slack * self.encounters.smallest)
             self._fill()
-            b, (m, g), d = self.bodies, self._count, self.model.dimension
+            b, met, d = self.bodies, self.encounters, self.model.dimension
             inverse = np.empty((len(b.mass), 3, 3))
             rigid.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse)
-            general, gap = self._general, self.pairs.gap
-            if self._touching.count:
-                more = self._touching.as_general(self._free, len(gap))
+            (m, g), general, gap = met.count, met.general, met.pairs.gap
+            if self.touching.count:
+                more = self.touching.as_general(self._free, len(gap))
                 general = prepare.General(*(np.concatenate([x[:g], y]) for x, y in zip(general, more, strict=True)))
-                g, gap = g + len(more.pair), np.concatenate([gap, self._touching.gaps()])
-            return assembly.assemble(self._free, inverse, self._by_pair(), m, general, g, gap, d)
+                g, gap = g + len(more.pair), np.concatenate([gap, self.touching.gaps()])
+            return assembly.assemble(self._free, inverse, met.by_pair(), m, general, g, gap, d)
 
     def _free_from_rest(self) -> bool:
         """Free velocity of a step that starts with all bodies at rest, at the present positions; as `_load`."""
@@ -934,18 +731,13 @@ class Simulation:
     @contextlib.contextmanager
     def _untouched(self):
         """Whatever is tried inside, the simulation comes out as it went in."""
-        names = ("tolerance", "max_iterations", "pairs", "penetration", "time", "_neighbours", "_works", "_count",
-                 "_simple", "_general", "report", "_places", "_hint")  # fmt: skip
+        names = ("tolerance", "max_iterations", "penetration", "time", "report", "_hint")
         kept = {name: getattr(self, name) for name in names}
-        arrays = [(array, array.copy()) for array in
-                  (self.rows, self._sums, self.bodies.position, self.bodies.orientation)]  # fmt: skip
-        self._simple, self._general = prepare.simple_contacts(64), prepare.general_contacts(8)
-        self._places = np.empty_like(self._places)
-        self._spare = self._filled = detection.no_pairs()  # the kept pairs must stay as they are
-        kept_touching = self._touching.kept()
-        self._touching.start_trial()
-        if self._neighbours is not None:
-            self._neighbours = detection.Neighbours(*map(copy.copy, self._neighbours))
+        arrays = [(array, array.copy()) for array in (self.rows, self.bodies.position, self.bodies.orientation)]
+        both = (self.encounters, self.touching)
+        kept_contacts = [contacts.kept() for contacts in both]
+        for contacts in both:
+            contacts.start_trial()
         try:
             yield
         finally:
@@ -953,7 +745,8 @@ class Simulation:
                 setattr(self, name, value)
             for array, values in arrays:
                 array[:] = values
-            self._touching.put_back(kept_touching)
+            for contacts, state in zip(both, kept_contacts, strict=True):
+                contacts.put_back(state)
 
     def _solve_from_rest(self, slack: float, limit: float) -> Equilibrium:
         """The step of `is_equilibrium`, which keeps and restores the state around it."""
@@ -961,7 +754,7 @@ class Simulation:
         loaded = self._free_from_rest()
         push = h * np.sqrt((self._force**2).sum(axis=1) / b.mass**2).max() if loaded else 0.0
         fall = max(np.sqrt((self.rows[:, :6] ** 2).sum(axis=1).max()), h * np.linalg.norm(self.model.gravity), push)
-        self._detect(slack * self._small)
+        self._detect(slack * self.encounters.smallest)
         sweeps, before, decided = 0, math.inf, False
         while not decided:
             _, iterations, residual, worst, bipotential = self._solve()
@@ -980,7 +773,7 @@ class Simulation:
         )  # fmt: skip
         report = SolveReport(residual, sweeps, solved, self._contact_count(), worst, 0.0, self._cone, bipotential,
                              message)  # fmt: skip
-        return Equilibrium(found, share, self._contacts(), report)
+        return Equilibrium(found, share, self.contacts, report)
 
     def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
         """Move overlapping bodies apart and return the largest overlap left, over the smallest radius.
@@ -1000,8 +793,9 @@ class Simulation:
                 self.rows[:, :6] = 0.0
                 self._before[:], self._free[:] = self.rows, self.rows
                 self._detect()
-                left = max(0.0, -float(self.pairs.gap.min()) / self._small) if len(self.pairs.gap) else 0.0
-                left = max(left, self._touching.deepest()[1])
+                left = max(
+                    self.encounters.deepest(self.model)[0] / self.encounters.smallest, self.touching.deepest()[1]
+                )
                 if left <= bound:
                     break
                 self._solve()
@@ -1009,10 +803,8 @@ class Simulation:
         finally:
             self.rows[:], self.time_step, self.penetration, self.tolerance, self.model = kept
             self._repairing = False
-            self.pairs = detection.no_pairs()
-            self._touching.forget()
-            self._neighbours = None
-            self._count = (0, 0)
+            self.encounters.forget()
+            self.touching.forget()
             if kept_report is not None:
                 self.report = kept_report
         return left
@@ -1036,7 +828,7 @@ class Simulation:
 
         with storage.Recording(path) as recording:
             block = storage.last_block(recording)
-            pairs, checkpoint = storage.restored_memory(recording)
+            checkpoint = storage.checkpoint(recording)
             scaled = storage.scaled_spins(recording)
             self.steps, self.time = int(recording.file["frames/step"][-1]), float(recording.times[-1])
         self.scene.blocks, self._taken = [block], 1
@@ -1050,12 +842,12 @@ class Simulation:
         self.model = self.model._replace(bodies=self.bodies, balls=balls, planes=planes, corners=corners)
         self.failures, self.scene.count, *rest = (int(n) for n in checkpoint["numbers"])
         self._hint = rest[0] if rest else 0
-        self._sums[: len(checkpoint["sums"])], self._works = checkpoint["sums"], checkpoint["works"]
+        self.ledger.restore(checkpoint)
         self.seconds = dict(zip(STAGES, checkpoint["seconds"].tolist(), strict=True))
         self.rows = self._packed(self.bodies)
         self.rows[:, 3:6] = scaled[order]
-        self.pairs, self._count = pairs, (0, 0)
-        self._touching.restore(checkpoint)
+        self.encounters.restore(checkpoint)
+        self.touching.restore(checkpoint)
         self._derive()
         for recorder in self.recorders:
             if getattr(recorder, "path", None) is not None and recorder.path.resolve() == Path(path).resolve():

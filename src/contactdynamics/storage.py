@@ -29,7 +29,6 @@ import numpy as np
 
 from . import quaternions
 from ._version import __version__
-from .detection import Pairs
 from .errors import InputError
 from .laws import Law
 from .loads import Profile
@@ -76,18 +75,14 @@ def frame_arrays(simulation) -> dict:
 
 def checkpoint_arrays(simulation) -> dict:
     """The contact memory and the ledger: with the last frame, all that the next step needs."""
-    pairs = simulation.pairs
-    held = np.flatnonzero(pairs.status)
-    return {
-        "first": pairs.first[held], "second": pairs.second[held], "plane": held >= pairs.balls,
-        "impulse": pairs.impulse[held], "moment": pairs.moment[held], "status": pairs.status[held],
-        "sums": simulation._sums.copy(), "works": simulation._works.copy(),
+    memories = simulation.encounters.memory() | simulation.touching.memory() | simulation.ledger.memory()
+    return memories | {
         "numbers": np.array([simulation.failures, simulation.scene.count, simulation._hint], dtype=np.int64),
         "seconds": np.array(list(simulation.seconds.values())),
         # rows and balls in the order of the simulation, by their place in the frame and among the balls present
         "row_order": np.argsort(simulation._by_number),
         "ball_order": np.argsort(np.argsort(simulation._ball_number)),
-    } | simulation._touching.memory()  # fmt: skip
+    }
 
 
 def _functions(table: dict) -> dict:
@@ -424,16 +419,9 @@ def last_block(recording: Recording) -> Block:
     return Block(recording._bodies(rows, static), *recording._present(rows["identity"]))
 
 
-def restored_memory(recording: Recording) -> tuple[Pairs, dict]:
-    """The contact memory as a pair list, and the other arrays of the checkpoint."""
-    c = {name: data[:] for name, data in recording.file["checkpoint"].items()}
-    k = len(c["first"])
-    split = int((~c["plane"]).sum())
-    pairs = Pairs(
-        c["first"], c["second"], np.zeros(k, dtype=np.int32), np.zeros(k, dtype=bool), np.zeros(k), np.zeros((k, 3)),
-        c["impulse"], c["moment"], c["status"], np.full(k, -1, dtype=np.int32), split,
-    )  # fmt: skip
-    return pairs, c
+def checkpoint(recording: Recording) -> dict:
+    """The arrays of `checkpoint_arrays`, as they were written."""
+    return {name: data[:] for name, data in recording.file["checkpoint"].items()}
 
 
 def scaled_spins(recording: Recording) -> np.ndarray:

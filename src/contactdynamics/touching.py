@@ -84,6 +84,15 @@ class Touching:
         goal = tolerance if self._remembered else flat.FIRST * tolerance
         return flat.settle(rows, simple, m, *head, goal, *tail, hint, self._plain)
 
+    def store(self, rows, tolerance) -> tuple[float, float]:
+        """Keep impulse and status as the memory; returns the largest distance to the cone and the sum of P²."""
+        return flat.store(rows, self.contacts, self.count, tolerance, self.touches)
+
+    def book(self, before, rows, kind, works) -> None:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
+        if self.count:
+            flat.book(before, rows, kind, self.touches, self.contacts, self.count, works)
+
     def recover(self, bodies, rows, h, above, keep, most, gravity) -> float:
         """Open overlaps above a bound; returns the work against gravity."""
         depth = np.empty(self.count)

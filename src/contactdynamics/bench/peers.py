@@ -175,7 +175,7 @@ def _ours(path: Path, fall: int, rest: int, wanted: set) -> tuple[Track, dict]:
         begin = time.process_time()
         report = sim.step().report
         cpu = time.process_time() - begin
-        counts = {"iterations": report.iterations, "residual": report.residual, "contacts": sum(sim._count)}
+        counts = {"iterations": report.iterations, "residual": report.residual, "contacts": sum(sim.encounters.count)}
         track.add(k, cpu, counts, sim.positions[free])
     track.speed = _mean_speed(sim.velocities[free])
     return track, states

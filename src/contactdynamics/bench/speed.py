@@ -12,12 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from .. import gauss_seidel, iterations
+from ..encounters import Encounters
 from ..errors import InputError
 from ..scene import Scene
 from ..shapes import Disk, Plane, Sphere
 from ..simulation import Simulation
 from ..state import FREE
 from ..team import Team
+from ..touching import Touching
 from . import heaps
 
 SETTLING, ROUNDS, EQUAL = 60, 7, 5  # `growth`: steps before it measures, times through all sizes, sweeps
@@ -58,8 +60,8 @@ def sweep(echo) -> dict:
         sim = heaps.lattice(n) if n > 14_000 else heaps.simulation(heaps.settled(n, echo=echo))
         for _ in range(3):
             sim.step()
-        m, s = sim._count[0], sim._simple
-        order = sim._work.order[:m].copy()
+        m, s = sim.encounters.count[0], sim.encounters.simple
+        order = sim.encounters.work.order[:m].copy()
         ours = _best(lambda sim=sim, s=s, order=order: gauss_seidel.sweep_simple(sim.rows, s, order, 2.5)) / m * 1e9
         theirs = math.nan
         if c_sweep:
@@ -76,10 +78,10 @@ def sweep(echo) -> dict:
 
 def _on_threads(sim, echo) -> dict:
     """Accelerated sweeps on one and on two threads, in turn: nanoseconds per contact, and the ratio of their speeds."""
-    m, work, best = sim._count[0], sim._work, {1: math.inf, 2: math.inf}
+    m, work, best = sim.encounters.count[0], sim.encounters.work, {1: math.inf, 2: math.inf}
     problem = (
         sim.rows,
-        sim._simple,
+        sim.encounters.simple,
         2.5,
         work.order[:m],
         work.cuts,
@@ -123,7 +125,7 @@ def _pour(heap: dict, steps: int, **options) -> dict:
         "milliseconds": total / steps * 1e3,
         "cpu_milliseconds": cpu / steps * 1e3,
         **{f"{stage}_milliseconds": value / steps * 1e3 for stage, value in sim.seconds.items()},
-        "contacts": sum(sim._count),
+        "contacts": sum(sim.encounters.count),
         "sweeps": float(np.mean(sweeps)),
         "most_sweeps": int(max(sweeps)),
         "cold_sweeps": cold,
@@ -202,7 +204,7 @@ def scenes(echo, folder: str | None = None) -> dict:
         results[path.stem] = {
             "grains": len(radii), "fall_milliseconds": rows[0][0], "rest_milliseconds": rows[1][0],
             "fall_sweeps": rows[0][1], "rest_sweeps": rows[1][1], "overlap": max(rows[0][2], rows[1][2]),
-            "residual": max(rows[0][3], rows[1][3]), "speed_at_rest": speed, "contacts": sum(sim._count),
+            "residual": max(rows[0][3], rows[1][3]), "speed_at_rest": speed, "contacts": sum(sim.encounters.count),
         }  # fmt: skip
         r = results[path.stem]
         echo(
@@ -250,7 +252,7 @@ def growth(echo, largest: str | None = None) -> dict:
             sim.tolerance, sim.max_iterations = 1e-15, EQUAL
         found.append(_in_turns(sims, ROUNDS))
         for n, sim in enumerate(sims):
-            grains, contacts = int((sim.bodies.kind == FREE).sum()), sum(sim._count)
+            grains, contacts = int((sim.bodies.kind == FREE).sum()), sum(sim.encounters.count)
             (seconds, sweeps), (equal, _) = (each[n] for each in found)
             rows.append({
                 "grains": grains, "contacts": contacts, "milliseconds": seconds * 1e3, "sweeps": sweeps,
@@ -328,9 +330,8 @@ def _in_turns(sims, rounds: int) -> list[tuple[float, float]]:
 
 def _of_contacts(sim) -> tuple:
     """The arrays of a simulation that are as long as the list of contacts."""
-    work = sim._work
-    return (sim.pairs, sim._spare, sim._filled, sim._simple, sim._general, work.order, work.few,
-            work.shares, work.impulse)  # fmt: skip
+    met, work = sim.encounters, sim.encounters.work
+    return (met.pairs, met.spare, met.filled, met.simple, met.general, work.order, work.few, work.shares, work.impulse)
 
 
 def _bytes(items) -> int:
@@ -342,6 +343,8 @@ def _bytes(items) -> int:
             queue += item.values()
         elif isinstance(item, tuple):
             queue += item
+        elif isinstance(item, Encounters | Touching):
+            queue.append(vars(item))
         elif isinstance(item, np.ndarray):
             base = item if item.base is None or not isinstance(item.base, np.ndarray) else item.base
             if id(base) not in seen:
