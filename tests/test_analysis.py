@@ -7,7 +7,7 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics import analysis as an
-from contactdynamics import archive, packings
+from contactdynamics import archive, packings, storage
 from contactdynamics.state import FIXED, FREE, SLIDING, STICKING, Contacts, Frame
 from rigid_tools import DIMENSIONS, floor, world
 
@@ -441,7 +441,7 @@ def test_a_file_gives_the_same_numbers(pile):
         assert np.array_equal(an.grain_moments(stored), an.grain_moments(live))
 
 
-def test_an_exported_file_is_small_and_serves(pile, tmp_path):
+def test_an_exported_file_is_small_and_serves(pile, tmp_path, monkeypatch):
     sim, path = pile
     small = tmp_path / "small.h5"
     archive.export_frames(path, small, [0.3, 1.05], full=[1.05], note={"commit": "abc"})
@@ -460,6 +460,12 @@ def test_an_exported_file_is_small_and_serves(pile, tmp_path):
     assert small.stat().st_size < 0.4 * path.stat().st_size
     with pytest.raises(cd.InputError, match="some frames"):
         cd.Simulation.from_file(small)
+    monkeypatch.setattr(archive, "LOG_ROWS", 10)  # a row then tells the mean of some steps, and `cdyn info` must say so
+    archive.export_frames(path, small, [0.3])
+    with cd.open(small) as recording, cd.open(path) as whole:
+        block = round(whole.steps / 10)
+        assert f" in {block} steps on the mean)" in "".join(storage.describe(recording))
+        assert "on the mean" not in "".join(storage.describe(whole))
     with pytest.raises(cd.InputError, match="no times"):
         archive.export_frames(path, small, [])
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -157,7 +158,12 @@ def test_piles_of_different_tolerances_are_poured_once_and_measured(tmp_path, mo
     assert bench.run("tolerance", None, tmp_path, lambda text: None, settings) == 0
     results = json.loads((tmp_path / "summary.json").read_text())["results"]
     assert [(r["tolerance"], r["seed"]) for r in results["rows"]] == [(1e-2, 1), (1e-3, 1), (1e-3, 2)]
-    assert results["usual"] == 1e-3 and results["deviation_over_seeds"]["height_cm"] > 0
+    assert results["usual"] == 1e-3
+    one, several = results["means"]
+    assert (one["seeds"], several["seeds"]) == (1, 2) and not one["deviation"]
+    heights = [r["height_cm"] for r in results["rows"][1:]]
+    assert several["height_cm"] == pytest.approx(np.mean(heights))
+    assert several["deviation"]["height_cm"] == pytest.approx(abs(heights[0] - heights[1]) / math.sqrt(2))
     coarse, fine, other = results["rows"]
     for row in (coarse, fine, other):
         # 25 grains at 200 per second and 0.7 s of rest, in steps of 2e-4 s
@@ -165,6 +171,7 @@ def test_piles_of_different_tolerances_are_poured_once_and_measured(tmp_path, mo
         assert row["unsolved"] == 0
         assert row["median_drift"] < 1e-3  # a heap of 25 grains is at rest after 0.4 s, but for one that rolls away
         assert row["median_drift"] <= row["largest_drift"]
+        assert 0 < row["mean_overlap"] < row["overlap_at_rest"] and 2 < row["coordination"] < 6
         assert 0 <= row["overlap_at_rest"] <= row["largest_overlap"] < 0.2
     assert coarse["sweeps"] < fine["sweeps"]
     assert (tmp_path / "tolerance.png").stat().st_size > 10_000

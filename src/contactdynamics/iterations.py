@@ -116,17 +116,15 @@ def arrange(position, rows, pairs, ball_body, plane_body, reach, work):
         return m
     axis, width, first, slabs = grid(position, two, ball_body, pairs.gap, reach)
     counts, m, scale = np.zeros(slabs, dtype=np.int64), 0, 1.0 / width
+    home = np.empty(rows.shape[0], dtype=np.int32)  # the slab of a body; those that do not move follow the others
+    for i in range(home.size):
+        slab = int(min(max(np.floor(position[i, axis] * scale) - first, 0.0), slabs - 1.0))
+        home[i] = slab if rows[i, 6] > 0.0 else slabs
     for k in range(simple.size):
         if not simple[k]:
             continue
         a = ball_body[one[k]] if k < balls else plane_body[one[k]]
-        b = ball_body[two[k]]
-        x, y = position[a, axis], position[b, axis]
-        if rows[a, 6] == 0.0:
-            x = y
-        elif rows[b, 6] > 0.0:
-            x = min(x, y)
-        slab = int(min(max(np.floor(x * scale) - first, 0.0), slabs - 1.0))
+        slab = min(home[a], home[ball_body[two[k]]], slabs - 1)
         few[m] = slab
         counts[slab] += 1
         m += 1

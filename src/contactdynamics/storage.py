@@ -445,10 +445,13 @@ def describe(recording: Recording) -> list[str]:
     if len(log["time"]):
         steps = recording.steps
         missed = int((log["residual"] > options["tolerance"]).sum())
+        block = round(steps / len(log["time"]))  # more than one in files of `archive`: their rows are means or maxima
+        most = f"at most {log['iterations'].max():.0f}" + (f" in {block} steps on the mean" if block > 1 else "")
+        rows = f"blocks of {block} steps" if block > 1 else "steps"
         lines += [
             f"steps    {steps}, contacts at the end {int(log['contacts'][-1])}",
-            f"solver   {log['iterations'].mean():.1f} sweeps per step (at most {int(log['iterations'].max())}), "
-            f"largest residual {log['residual'].max():.1e}, {missed} steps above the tolerance",
+            f"solver   {log['iterations'].mean():.1f} sweeps per step ({most}), "
+            f"largest residual {log['residual'].max():.1e}, {missed} {rows} above the tolerance",
             f"overlap  at most {log['relative_penetration'].max():.2%} of a radius",
             f"energy   kinetic {log['kinetic'][-1]:.6g}, contacts' work normal {log['normal_work'][-1]:.6g}, "
             f"tangential {log['tangential_work'][-1]:.6g}; ledger closed to {log['closure'][-1]:.1e}",

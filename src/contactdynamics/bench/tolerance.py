@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import storage
+from .. import analysis, storage
 from ..errors import InputError
 from ..experiments import pile, runner
 from ..experiments._pile import Pile
@@ -26,7 +26,8 @@ COLUMNS = (
     ("tolerance", "tolerance", "{:g}"), ("seed", "seed", "{}"), ("slope_degrees", "slope °", "{:.2f}"),
     ("height_cm", "height cm", "{:.3f}"), ("inner_pressure_dPa", "pressure dPa", "{:.0f}"),
     ("median_drift", "drift r/s", "{:.1e}"), ("creep", "creep r/s", "{:.1e}"),
-    ("overlap_at_rest", "overlap", "{:.1e}"), ("largest_overlap", "pouring", "{:.3f}"), ("sweeps", "sweeps", "{:.1f}"),
+    ("mean_overlap", "mean overlap", "{:.1e}"), ("overlap_at_rest", "largest", "{:.1e}"),
+    ("largest_overlap", "pouring", "{:.3f}"), ("sweeps", "sweeps", "{:.1f}"),
     ("cpu_milliseconds", "ms/step", "{:.3f}"), ("unsolved", "unsolved", "{}"),
 )  # fmt: skip
 
@@ -37,8 +38,8 @@ def tolerance(
 ) -> dict:  # fmt: skip
     """A pile of 2000 grains poured at tolerances 1e-2 to 1e-4: drift, overlap, slope, ground pressure and cost.
 
-    At the tolerance of `pile`, or the one nearest to it, it is poured with ``seeds`` seeds. Each pile has its own files
-    in ``out``/tolerance, and is not poured again while they are there.
+    At the tolerance of `pile`, or the one nearest to it, and at its half and its double, with ``seeds`` seeds. Each
+    pile has its own files in ``out``/tolerance, and is not poured again while they are there.
     """
     if grains < 1 or seeds < 1:
         raise InputError(f"grains={grains}, seeds={seeds}: these are counts; give 1 or more.")
@@ -47,22 +48,31 @@ def tolerance(
     folder = out / "tolerance"
     folder.mkdir(parents=True, exist_ok=True)
     usual = min(tolerances, key=lambda t: abs(math.log(t / USUAL)))
-    wanted = [(t, 1) for t in tolerances] + [(usual, seed) for seed in range(2, seeds + 1)]
+    wanted = [(t, s) for t in tolerances for s in range(1, seeds + 1) if s == 1 or 0.4 < t / usual < 2.5]
     echo("".join(f"{head:>13}" for _, head, _ in COLUMNS))
     rows = []
     for value, seed in wanted:
         row = _poured(folder, grains, float(value), seed)
         rows.append(row)
         echo("".join(f"{form.format(row[key]) if row[key] is not None else '':>13}" for key, _, form in COLUMNS))
-    scatter = [r for r in rows if r["tolerance"] == usual]
-    deviation = {
-        key: float(np.std([r[key] for r in scatter], ddof=1)) if len(scatter) > 1 else None
-        for key in ("slope_degrees", "height_cm", "inner_pressure_dPa")
-    }
-    if len(scatter) > 1:
-        words = ", ".join(f"{key} {value:.3g}" for key, value in deviation.items())
-        echo(f"standard deviation over {len(scatter)} seeds at {usual:g}: {words}")
-    return {"grains": grains, "rows": rows, "deviation_over_seeds": deviation, "usual": usual}
+    means = [_over_seeds([r for r in rows if r["tolerance"] == t]) for t in tolerances]
+    for mean in means if seeds > 1 else ():
+        words = ", ".join(f"{key} {mean[key]:.4g} ± {mean['deviation'][key]:.2g}" for key in mean["deviation"])
+        if words:
+            echo(f"{mean['tolerance']:g}, {mean['seeds']} seeds: {words}")
+    return {"grains": grains, "rows": rows, "means": runner.plain(means), "usual": usual}
+
+
+def _over_seeds(rows: list[dict]) -> dict:
+    """Mean and standard deviation over the piles of one tolerance; no deviation where there is one only."""
+    keys = ("slope_degrees", "height_cm", "inner_pressure_dPa", "creep", "mean_overlap", "coordination")
+    values = {key: [_number(r[key]) for r in rows] for key in keys}
+    several = values if len(rows) > 1 else {}
+    return {
+        "tolerance": rows[0]["tolerance"], "seeds": len(rows),
+        **{key: float(np.mean(value)) for key, value in values.items()},
+        "deviation": {key: float(np.std(value, ddof=1)) for key, value in several.items()},
+    }  # fmt: skip
 
 
 def _poured(folder: Path, grains: int, value: float, seed: int) -> dict:
@@ -101,8 +111,9 @@ def measured(path: Path) -> dict:
     """What is asked of a poured pile, from its result file.
 
     Drift: how far grains go in the last second of rest. Creep: the same of the grains of the first quarter while the
-    second half is poured over them, which moves them in truth, too. Inner pressure: the weight on the ground within
-    half the radius of the pile, over its area; the central ring alone has a few contacts only.
+    second half is poured over them, which moves them in truth, too. Mean overlap: of all contacts, in mean radii. Inner
+    pressure: the weight on the ground within half the radius of the pile, over its area; the central ring alone has a
+    few contacts only.
     """
     with storage.open(path) as recording:
         poured, log = Pile(recording), recording.log
@@ -128,6 +139,8 @@ def measured(path: Path) -> dict:
             "largest_drift": float(drift.max()),
             "creep": float(np.median(creep)),
             "residual_at_rest": float(np.median(log["residual"][rest])),
+            "mean_overlap": -float(last.contacts.gap.mean()) / float(last.ball_radii.mean()),
+            "coordination": analysis.coordination(last).mean,
             "overlap_at_rest": float(log["relative_penetration"][rest].max()),
             "largest_overlap": float(log["relative_penetration"].max()),
             "sweeps": float(log["iterations"].mean()),
@@ -142,25 +155,21 @@ def draw(results: dict, out: Path) -> None:
     """Creep, overlap, slope, pressure, sweeps and cost over the tolerance; bars are the scatter of seeds."""
     import matplotlib.pyplot as plt
 
-    rows, deviation = results["rows"], results["deviation_over_seeds"]
-    first = sorted((r for r in rows if r["seed"] == 1), key=lambda r: r["tolerance"])
-    others = [r for r in rows if r["seed"] != 1]
+    rows, means = results["rows"], [mean for mean in results["means"] if mean["deviation"]]
     panels = (
-        ("creep", "creep, radii per s"), ("overlap_at_rest", "overlap at rest, radii"),
+        ("creep", "creep, radii per s"), ("mean_overlap", "mean overlap at rest, radii"),
         ("slope_degrees", "slope, degrees"), ("inner_pressure_dPa", "inner ground pressure, dPa"),
         ("sweeps", "sweeps per step"), ("cpu_milliseconds", "CPU time per step, ms"),
     )  # fmt: skip
     figure, axes = plt.subplots(2, 3, figsize=(10, 5.5), layout="constrained")
     for ax, (key, label) in zip(axes.T.flat, panels, strict=True):
-        bars = deviation.get(key)
-        ax.errorbar(
-            [r["tolerance"] for r in first], [_number(r[key]) for r in first], yerr=bars, fmt="ko", ms=4, capsize=3,
-            label="seed 1, bar: scatter of seeds" if bars else "seed 1",
-        )  # fmt: skip
-        if others:
-            ax.plot(
-                [r["tolerance"] for r in others], [_number(r[key]) for r in others], "rx", ms=5, label="other seeds"
-            )
+        ax.plot([r["tolerance"] for r in rows], [_number(r[key]) for r in rows], "ko", ms=4, mfc="none", label="a pile")
+        if means and key in means[0]:
+            ax.errorbar(
+                [m["tolerance"] for m in means], [_number(m[key]) for m in means],
+                yerr=[_number(m["deviation"][key]) for m in means], fmt="r_", ms=12, capsize=4,
+                label="mean and deviation of seeds",
+            )  # fmt: skip
         ax.set(xscale="log", xlabel="tolerance", ylabel=label)
         ax.set_ylim(0, 1.35 * ax.get_ylim()[1])
     axes[0, 1].legend(frameon=False, fontsize=8, loc="upper left")
