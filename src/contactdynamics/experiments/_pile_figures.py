@@ -82,7 +82,8 @@ def draw_slice(ax, pile, frame, faces, *, edge="0.55", thickest=2.0):
     edges = np.where(faces[rows] != "w", "k", edge)
     circles(ax, frame.ball_centres[rows][:, [0, 2]], frame.ball_radii[rows], colours, edge=edges)
     reach = 1.15 * pile.slope.foot
-    ax.set(xlim=(-reach, reach), ylim=(-0.3, pile.height + 0.8), ylabel="z, cm")
+    top = float((pile.poured.ball_centres[:, 2] + pile.poured.ball_radii).max())  # there are grains in flight
+    ax.set(xlim=(-reach, reach), ylim=(-0.3, max(pile.height + 0.8, top + 0.1)), ylabel="z, cm")
     ax.set_aspect("equal")
     return thick
 
