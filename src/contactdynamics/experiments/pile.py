@@ -31,7 +31,7 @@ PARAMETERS = {
     "largest": 0.5,
     "pour_radius": 0.8,
     "relaxation": 2.0,  # after the last grain, s
-    "tolerance": 2e-3,  # halved and doubled it gives the same piles: docs/performance.md
+    "tolerance": 2e-3,  # halved and doubled, the same slope and pressure: docs/performance.md
     "seed": 1,
     "layer": (15.5, 18.7),  # dates of the fossil layer, s; in shorter runs at the same share of the pouring
     "frame_every": 0.5,  # s
