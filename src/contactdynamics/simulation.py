@@ -569,10 +569,8 @@ class Simulation:
             sweeps += done if self._contact_count() else 0
             self._hint = done
             begun = [status.copy() for status in self._statuses()]
-            cone, size = met.store(self.rows, self.tolerance)
-            if polygons.count:
-                other, more = polygons.store(self.rows, self.tolerance)
-                cone, size = max(cone, other), size + more
+            (cone, size), (other, more) = (c.store(self.rows, self.tolerance) for c in (met, polygons))
+            cone, size = max(cone, other), size + more
             self._cone = cone / math.sqrt(size) if size > 0 else 0.0
             if self.penetration != "anticipate" or not self._more_contacts(begun):
                 return framed, sweeps, residual, worst, bipotential
@@ -603,10 +601,9 @@ class Simulation:
     def _recover(self):
         """Open overlaps by moving bodies apart, at most at the speed `recovery`, and book the work against gravity."""
         bounds = (self.RECOVER_ABOVE, self.RECOVER_TO, self.recovery * self.time_step)
-        work = self.encounters.recover(self.model, self.bodies, self.rows, self.time_step, *bounds)
-        if self.touching.count:
-            work += self.touching.recover(self.bodies, self.rows, self.time_step, *bounds, self.model.gravity)
-        self.ledger.recovery_work += work
+        for contacts in (self.encounters, self.touching):
+            work = contacts.recover(self.model, self.bodies, self.rows, self.time_step, *bounds)
+            self.ledger.recovery_work += work
 
     def _finish_report(self, iterations, residual, worst, bipotential):
         """The `SolveReport` of the step, and what the failure policy asks."""

@@ -1,6 +1,6 @@
 """The contacts with polygons in a `Simulation`: outlines, memory and solver arrays, behind a few verbs.
 
-A simulation without polygons holds one too; everything in it is then empty and costs nothing.
+A simulation without polygons holds one too; everything in it is then empty and costs nothing: no kernel is loaded.
 """
 
 import numpy as np
@@ -86,6 +86,8 @@ class Touching:
 
     def store(self, rows, tolerance) -> tuple[float, float]:
         """Keep impulse and status as the memory; returns the largest distance to the cone and the sum of P²."""
+        if not self.count:
+            return 0.0, 0.0
         return flat.store(rows, self.contacts, self.count, tolerance, self.touches)
 
     def book(self, before, rows, kind, works) -> None:
@@ -93,13 +95,13 @@ class Touching:
         if self.count:
             flat.book(before, rows, kind, self.touches, self.contacts, self.count, works)
 
-    def recover(self, bodies, rows, h, above, keep, most, gravity) -> float:
+    def recover(self, model, bodies, rows, h, above, keep, most) -> float:
         """Open overlaps above a bound; returns the work against gravity."""
         depth = np.empty(self.count)
-        if flat.overlaps(rows, self.contacts, self.count, self.touches, h, depth) <= above:
+        if not self.count or flat.overlaps(rows, self.contacts, self.count, self.touches, h, depth) <= above:
             return 0.0
         return flat.recover(bodies.position, bodies.orientation, rows, self.contacts, self.count, self.touches, depth,
-                            keep, most, gravity, bodies.mass)  # fmt: skip
+                            keep, most, model.gravity, bodies.mass)  # fmt: skip
 
     def described(self, identity) -> Contacts:
         """The contacts of the step as the user reads them."""

@@ -59,6 +59,7 @@ def ground_radius(parameters):
 
 
 def build(parameters):
+    """The pile about to be poured, or the path of a stored one."""
     p = parameters
     if p["from_data"]:
         path = STORED if p["from_data"].lower() == "true" else Path(p["from_data"])
@@ -87,6 +88,7 @@ def _recording(outcome):
 
 
 def check(outcome, parameters):
+    """Everything measured in the result file, and the bars."""
     with _recording(outcome) as recording:
         if "grains" not in recording.parameters["about"].get("parameters", {}):
             raise InputError(f"{recording.path} is no run of the pile; give the run.h5 of `cdyn run pile`.")
@@ -160,6 +162,7 @@ def _rows(pile, results):
 
 
 def figure(outcome, parameters):
+    """The figures of the papers, and those of stress, force chains, statistics and cost."""
     from . import _pile_figures as figures  # only now: a run starts before the drawing is loaded
 
     with _recording(outcome) as recording:
