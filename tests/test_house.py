@@ -85,7 +85,8 @@ def imports(path):
             for alias in node.names:
                 yield (base[0] if base else alias.name), node in inside
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "contactdynamics":
-            yield [*node.module.split("."), node.names[0].name][1], node in inside
+            for alias in node.names:
+                yield [*node.module.split("."), alias.name][1], node in inside
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.startswith("contactdynamics."):
@@ -116,6 +117,7 @@ def test_the_layer_test_sees_imports():
     found = dict(imports(PACKAGE / "motion.py"))
     assert found["schemes"] is False and found["plotting"] is True
     assert "simulation" in dict(imports(PACKAGE / "experiments" / "runner.py"))
+    assert {"analysis", "archive", "storage"} <= set(dict(imports(PACKAGE / "experiments" / "pile.py")))
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda p: p.stem)

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from ..motion import Motion, integrate
-from ..system import Constraint, System
+from contactdynamics.motion import Motion, integrate
+from contactdynamics.system import Constraint, System
 
 RADIUS, GRAVITY, SPIN = 40.0, 1000.0, math.sqrt(200.0)
 READINGS = np.arange(0.1, 1.05, 0.1)  # s, the instants of the plates

@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ellipk
 
-from ..errors import InputError
-from ..motion import Motion, integrate
-from ..system import Constraint, System
+from contactdynamics.errors import InputError
+from contactdynamics.motion import Motion, integrate
+from contactdynamics.system import Constraint, System
 
 RADIUS, FORCE, SPEED = 60.0, 8.0, 25.0
 MODULUS = SPEED**2 / (4 * FORCE * RADIUS)  # m = sin^2(amplitude / 2)

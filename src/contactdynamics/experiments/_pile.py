@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import analysis
-from ..errors import InputError
-from ..state import FREE
+from contactdynamics import analysis
+from contactdynamics.errors import InputError
+from contactdynamics.state import FREE
 
 FULL_POURING = 70.0  # s, of the papers' pile; in a shorter run the fossil layer has the same share of the pouring
 

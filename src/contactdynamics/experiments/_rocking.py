@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.integrate import quad, solve_ivp
 
-from ..loads import Drive
-from ..polygons import Rectangle
-from ..scene import Scene
-from ..simulation import Simulation
-from .runner import recorded
+from contactdynamics.experiments.runner import recorded
+from contactdynamics.loads import Drive
+from contactdynamics.polygons import Rectangle
+from contactdynamics.scene import Scene
+from contactdynamics.simulation import Simulation
 
 GRAVITY = 9.81
 

@@ -14,12 +14,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import brentq
 
-from .. import analysis, packings
-from ..errors import InputError
-from ..plotting import plot_scene
-from ..scene import Scene
-from ..simulation import Simulation
-from .runner import Row, Verdict
+from contactdynamics import analysis, packings
+from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.plotting import plot_scene
+from contactdynamics.scene import Scene
+from contactdynamics.simulation import Simulation
 
 FIGURE = "Milankovitch 1907; Cocchetti and Rizzi 2020"
 PARAMETERS = {"voussoirs": 28, "friction": 0.7, "accuracy": 1e-5, "map_points": 14}

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from .. import analysis
-from ..errors import InputError
-from ..plotting import film, plot_scene
-from ..simulation import Simulation
-from . import _bridge
-from .runner import Row, Verdict, recorded
+from contactdynamics import analysis
+from contactdynamics.errors import InputError
+from contactdynamics.experiments import _bridge
+from contactdynamics.experiments.runner import Row, Verdict, recorded
+from contactdynamics.plotting import film, plot_scene
+from contactdynamics.simulation import Simulation
 
 FIGURE = "2004, Fig. 1 and 2"
 PARAMETERS = {

@@ -14,10 +14,9 @@ import numpy as np
 
 import contactdynamics as cd
 from contactdynamics.errors import EnergyWarning, InputError
-
-from . import _balls as balls
-from . import _rod as rods
-from .runner import Row, Verdict
+from contactdynamics.experiments import _balls as balls
+from contactdynamics.experiments import _rod as rods
+from contactdynamics.experiments.runner import Row, Verdict
 
 FIGURE = "2004, sections 7.3 to 8.2 (no figure)"
 PARAMETERS = {

@@ -12,12 +12,12 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from .. import elastic
-from ..errors import InputError
-from ..laws import Law
-from ..motion import integrate
-from ..system import Constraint, System
-from .runner import Row, Verdict
+from contactdynamics import elastic
+from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.laws import Law
+from contactdynamics.motion import integrate
+from contactdynamics.system import Constraint, System
 
 FIGURE = "2003, section 3.1"
 PARAMETERS = {

@@ -16,10 +16,10 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ..errors import InputError
-from ..motion import Motion, integrate
-from ..system import Constraint, System
-from .runner import Row, Verdict
+from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.motion import Motion, integrate
+from contactdynamics.system import Constraint, System
 
 FIGURE = "1986, plates 1 and 2 (missing)"
 PARAMETERS = {"step": 0.0005, "until": 4.0}

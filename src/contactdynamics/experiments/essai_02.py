@@ -14,8 +14,8 @@ How fast: a rebound at the normal speed w gains h Q_n w, where Q_n is the normal
 import matplotlib.pyplot as plt
 import numpy as np
 
-from . import _pendulum60 as pendulum
-from .runner import Row, Verdict
+from contactdynamics.experiments import _pendulum60 as pendulum
+from contactdynamics.experiments.runner import Row, Verdict
 
 FIGURE = "1986, plate 3"
 PARAMETERS = {"step": 0.1, "until": 40.0}

@@ -12,8 +12,8 @@ first order in h, for A_V > 0 an inward push at every contact, which throws the 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from . import _pendulum60 as pendulum
-from .runner import Row, Verdict
+from contactdynamics.experiments import _pendulum60 as pendulum
+from contactdynamics.experiments.runner import Row, Verdict
 
 FIGURE = "1986, plate 4"
 PARAMETERS = {"step": 0.1, "until": 40.0}

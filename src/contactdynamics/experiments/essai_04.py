@@ -11,9 +11,9 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from . import _pendulum as pendulum
-from ._table import table, truncated
-from .runner import Row, Verdict
+from contactdynamics.experiments import _pendulum as pendulum
+from contactdynamics.experiments._table import table, truncated
+from contactdynamics.experiments.runner import Row, Verdict
 
 FIGURE = "1986, plate 5"
 PARAMETERS = {"step": 0.005}

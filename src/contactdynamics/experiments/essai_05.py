@@ -12,9 +12,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import ellipk
 
-from . import _pendulum as pendulum
-from ._table import table
-from .runner import Row, Verdict
+from contactdynamics.experiments import _pendulum as pendulum
+from contactdynamics.experiments._table import table
+from contactdynamics.experiments.runner import Row, Verdict
 
 FIGURE = "1986, plate 6 (missing)"
 PARAMETERS = {"step": 0.005}

@@ -19,10 +19,10 @@ from matplotlib.patheffects import withStroke
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from ..errors import InputError
-from ..motion import Motion, integrate
-from ..system import Constraint, System
-from .runner import Row, Verdict
+from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.motion import Motion, integrate
+from contactdynamics.system import Constraint, System
 
 FIGURE = "1986, plate 7"
 PARAMETERS = {"step": 0.002}

@@ -16,10 +16,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from ..motion import Motion, integrate
-from ..system import Constraint, System
-from ._plates import label_places
-from .runner import Row, Verdict
+from contactdynamics.experiments._plates import label_places
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.motion import Motion, integrate
+from contactdynamics.system import Constraint, System
 
 FIGURE = "1986, plates 8 and 9"
 PARAMETERS = {"step": 0.005, "fine_step": 0.002, "anticipation": 0.5}

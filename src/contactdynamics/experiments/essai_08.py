@@ -21,11 +21,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from ..motion import Motion, integrate
-from ..solvers import project
-from ..system import Constraint, System
-from ._plates import label_places
-from .runner import Row, Verdict
+from contactdynamics.experiments._plates import label_places
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.motion import Motion, integrate
+from contactdynamics.solvers import project
+from contactdynamics.system import Constraint, System
 
 FIGURE = "1986, plate 10"
 PARAMETERS = {"step": 0.01, "fine_step": 1e-4, "anticipation": 0.5}

@@ -26,12 +26,12 @@ from dataclasses import dataclass
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ..errors import InputError
-from ..laws import Law
-from ..motion import Motion, integrate
-from ..state import STICKING
-from ..system import Constraint, System
-from .runner import Row, Verdict
+from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.laws import Law
+from contactdynamics.motion import Motion, integrate
+from contactdynamics.state import STICKING
+from contactdynamics.system import Constraint, System
 
 FIGURE = "1986, plates 11, 12 and 13"
 PARAMETERS = {"steps_per_period": 500, "starts": 10}

@@ -23,12 +23,12 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ..errors import InputError
-from ..laws import Law
-from ..motion import Motion, integrate
-from ..state import STICKING
-from ..system import Constraint, System
-from .runner import Row, Verdict
+from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.laws import Law
+from contactdynamics.motion import Motion, integrate
+from contactdynamics.state import STICKING
+from contactdynamics.system import Constraint, System
 
 FIGURE = "1986, plates 14, 15 and 16"
 PARAMETERS = {"torque": -200.0, "step": 0.0005, "duration": 8.0, "compare": True}  # compare: with the midpoint scheme

@@ -13,13 +13,13 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ..errors import InputError
-from ..generalised import friction_surface
-from ..laws import Law
-from ..motion import integrate
-from ..schemes import SCHEMES
-from ..system import Constraint, System
-from .runner import Row, Verdict
+from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.generalised import friction_surface
+from contactdynamics.laws import Law
+from contactdynamics.motion import integrate
+from contactdynamics.schemes import SCHEMES
+from contactdynamics.system import Constraint, System
 
 FIGURE = "2013, figures 1 and 2"
 PARAMETERS = {

@@ -11,10 +11,9 @@ from matplotlib.collections import LineCollection
 
 import contactdynamics as cd
 from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Row, Verdict
 from contactdynamics.explore import static_range
 from contactdynamics.plotting import plot_clouds, plot_scene
-
-from .runner import Row, Verdict
 
 FIGURE = "2003, section 8.2 (no figure)"
 PARAMETERS = {

@@ -13,9 +13,8 @@ import numpy as np
 
 import contactdynamics as cd
 from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Row, Verdict
 from contactdynamics.explore import static_range
-
-from .runner import Row, Verdict
 
 FIGURE = "2003, Figure 1"
 PARAMETERS = {

@@ -14,10 +14,9 @@ import numpy as np
 
 import contactdynamics as cd
 from contactdynamics.errors import InputError
+from contactdynamics.experiments import _rod as rods
+from contactdynamics.experiments.runner import Row, Verdict
 from contactdynamics.state import SEPARATING, SLIDING, STICKING
-
-from . import _rod as rods
-from .runner import Row, Verdict
 
 FIGURE = "2004, section 7.1 (no figure)"
 PARAMETERS = {

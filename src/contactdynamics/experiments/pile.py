@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import analysis, archive, packings, storage
-from ..errors import InputError
-from ..scene import Scene
-from ..shapes import Plane
-from ..simulation import Simulation
-from ..state import FREE
-from ._pile import Pile
-from .runner import Row, Verdict
+from contactdynamics import analysis, archive, packings, storage
+from contactdynamics.errors import InputError
+from contactdynamics.experiments._pile import Pile
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.scene import Scene
+from contactdynamics.shapes import Plane
+from contactdynamics.simulation import Simulation
+from contactdynamics.state import FREE
 
 FIGURE = "1999, figures 1 to 5; 2003, figures 2 to 6; 2004, figures 3 to 7"
 PARAMETERS = {
@@ -41,7 +41,7 @@ QUICK = {"grains": 400, "relaxation": 1.0, "frame_every": 0.1}
 
 PHYSICS = ("rate", "step", "friction", "gravity", "smallest", "largest", "pour_radius")
 LARGE = 10_000  # grains from which the published numbers are asked: the papers' pile has 14 000
-STORED = Path(__file__).parents[3] / "examples" / "data" / "pile.h5"
+STORED = Path(packings.__file__).parents[2] / "examples" / "data" / "pile.h5"  # of the project, also for a copy
 
 
 def duration(parameters):
@@ -163,7 +163,9 @@ def _rows(pile, results):
 
 def figure(outcome, parameters):
     """The figures of the papers, and those of stress, force chains, statistics and cost."""
-    from . import _pile_figures as figures  # only now: a run starts before the drawing is loaded
+    from contactdynamics.experiments import (
+        _pile_figures as figures,  # only now: a run starts before the drawing is loaded
+    )
 
     with _recording(outcome) as recording:
         pile = Pile(recording)

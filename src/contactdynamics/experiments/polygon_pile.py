@@ -12,15 +12,15 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from .. import analysis, packings
-from ..errors import InputError
-from ..plotting import plot_scene
-from ..polygons import Polygon
-from ..scene import Scene
-from ..shapes import HalfPlane
-from ..simulation import Simulation
-from ..state import FREE
-from .runner import Row, Verdict, recorded
+from contactdynamics import analysis, packings
+from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Row, Verdict, recorded
+from contactdynamics.plotting import plot_scene
+from contactdynamics.polygons import Polygon
+from contactdynamics.scene import Scene
+from contactdynamics.shapes import HalfPlane
+from contactdynamics.simulation import Simulation
+from contactdynamics.state import FREE
 
 FIGURE = "1999, section IV.4 (no figure)"
 PARAMETERS = {

@@ -10,11 +10,11 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ..errors import InputError
-from ..simulation import Simulation
-from . import _rocking
-from ._rocking import GRAVITY, Block, impact_ratio
-from .runner import Row, Verdict
+from contactdynamics.errors import InputError
+from contactdynamics.experiments import _rocking
+from contactdynamics.experiments._rocking import GRAVITY, Block, impact_ratio
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.simulation import Simulation
 
 FIGURE = "2004, section 7.4; Housner 1963"
 PARAMETERS = {

@@ -17,8 +17,7 @@ import numpy as np
 
 import contactdynamics as cd
 from contactdynamics.errors import InputError
-
-from .runner import Row, Verdict
+from contactdynamics.experiments.runner import Row, Verdict
 
 FIGURE = "2004, section 7.4 (no figure)"
 PARAMETERS = {

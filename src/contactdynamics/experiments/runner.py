@@ -34,11 +34,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import storage
-from .._version import __version__
-from ..errors import InputError
-from ..recorders import HDF5
-from ..simulation import Simulation
+from contactdynamics import storage
+from contactdynamics._version import __version__
+from contactdynamics.errors import InputError
+from contactdynamics.recorders import HDF5
+from contactdynamics.simulation import Simulation
 
 _PLACE = contextvars.ContextVar("place", default=None)  # folder and description of the run at work
 REQUIRED = ("FIGURE", "PARAMETERS", "QUICK", "build", "check", "figure")

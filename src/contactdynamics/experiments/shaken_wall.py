@@ -12,14 +12,14 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from .. import analysis, loads, packings
-from ..errors import InputError
-from ..loads import Drive
-from ..plotting import plot_scene
-from ..polygons import Rectangle
-from ..scene import Scene
-from ..simulation import Simulation
-from .runner import Row, Verdict, recorded
+from contactdynamics import analysis, loads, packings
+from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Row, Verdict, recorded
+from contactdynamics.loads import Drive
+from contactdynamics.plotting import plot_scene
+from contactdynamics.polygons import Rectangle
+from contactdynamics.scene import Scene
+from contactdynamics.simulation import Simulation
 
 FIGURE = "masonry tools; no figure in the papers"
 PARAMETERS = {

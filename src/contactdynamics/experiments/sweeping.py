@@ -12,11 +12,11 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from .. import sets
-from ..errors import InputError
-from ..sweeping import sweep
-from . import _springs as springs
-from .runner import Row, Verdict
+from contactdynamics import sets
+from contactdynamics.errors import InputError
+from contactdynamics.experiments import _springs as springs
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.sweeping import sweep
 
 FIGURE = "2004, section 2.6"
 PARAMETERS = {

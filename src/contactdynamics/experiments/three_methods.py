@@ -20,12 +20,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import ellipkinc
 
-from .. import events, penalty
-from ..errors import InputError
-from ..laws import Law
-from ..motion import integrate
-from ..system import Constraint, System
-from .runner import Row, Verdict
+from contactdynamics import events, penalty
+from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.laws import Law
+from contactdynamics.motion import integrate
+from contactdynamics.system import Constraint, System
 
 FIGURE = "2004, sections 1.2 to 1.4 and 5.3"
 PARAMETERS = {"steps": 3200, "overlap": 1e-3, "friction": 0.3, "start_degrees": 30.0}
