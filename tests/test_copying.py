@@ -42,7 +42,7 @@ def cdyn(work, capsys):
 def copied(name, folder):
     """A shipped experiment under another name in the user's folder."""
     source = SHIPPED / f"{name.replace('-', '_')}.py"
-    return shutil.copy(source, folder / f"my_{source.name}")
+    return str(shutil.copy(source, folder / f"my_{source.name}"))
 
 
 @pytest.mark.parametrize("name", runner.names())
