@@ -7,7 +7,7 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics import analysis
-from contactdynamics.experiments import _bridge, bridge
+from contactdynamics.experiments import _bridge, bridge, runner
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +117,10 @@ def test_largest_push():
 
 
 def test_wrong_options():
-    for change, words in (({"voussoirs": 16}, "odd"), ({"thickness": 0.0}, "thickness")):
-        with pytest.raises(cd.InputError, match=words):
-            _bridge.bridge(bridge.PARAMETERS | change, 0.6)
+    with pytest.raises(cd.InputError, match="odd"):
+        _bridge.bridge(bridge.PARAMETERS | {"voussoirs": 16}, 0.6)
+    for wrong in ({"thickness": "0"}, {"voussoirs": "5"}, {"frictions": "-1"}):
+        with pytest.raises(cd.InputError, match="out of range"):
+            runner.parameters_of(runner.load("bridge"), wrong)
     with pytest.raises(cd.InputError, match="reading"):
         bridge.build(bridge.PARAMETERS | {"reading": 2.0})

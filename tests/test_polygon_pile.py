@@ -7,7 +7,7 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics import analysis, packings
-from contactdynamics.experiments import polygon_pile
+from contactdynamics.experiments import polygon_pile, runner
 
 
 def ground():
@@ -144,7 +144,6 @@ def test_outward_directions():
 
 
 def test_wrong_options():
-    with pytest.raises(cd.InputError, match="20 grains"):
-        polygon_pile.build(polygon_pile.PARAMETERS | {"grains": 3})
-    with pytest.raises(cd.InputError, match="sides"):
-        polygon_pile.build(polygon_pile.PARAMETERS | {"sides": [5]})
+    for wrong, words in (({"grains": "3"}, "grains=3.* 20 to"), ({"sides": "5"}, "sides=5.* 2 numbers")):
+        with pytest.raises(cd.InputError, match=words):
+            runner.parameters_of(runner.load("polygon-pile"), wrong)

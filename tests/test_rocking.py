@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contactdynamics as cd
-from contactdynamics.experiments import _rocking, rocking
+from contactdynamics.experiments import _rocking, rocking, runner
 from contactdynamics.experiments._rocking import Block, housner_period, impact_ratio, quarter
 
 
@@ -85,7 +85,6 @@ def test_shaken_below_and_above_the_threshold():
 
 
 def test_wrong_options():
-    with pytest.raises(cd.InputError, match=r"tilt=1\.2"):
-        rocking.build(rocking.PARAMETERS | {"tilt": 1.2})
-    with pytest.raises(cd.InputError, match="positive"):
-        rocking.build(rocking.PARAMETERS | {"width": 0.0})
+    for wrong in ({"tilt": "1.2"}, {"width": "0"}, {"ratios": "1"}):
+        with pytest.raises(cd.InputError, match="out of range"):
+            runner.parameters_of(runner.load("rocking"), wrong)

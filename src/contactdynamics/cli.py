@@ -27,15 +27,22 @@ def list_experiments():
         click.echo(f"{name:<20} {experiment.title} [{experiment.module.FIGURE}]")
 
 
-@commands.command("run")
-@click.argument("name")
+@commands.command("run", add_help_option=False)
+@click.argument("name", required=False)
 @click.option("--quick", is_flag=True, help="A shorter form of the experiment.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change an option (repeatable).")
 @click.option("--from-data", is_flag=False, flag_value="true", metavar="[FILE]",
               help="Draw from a stored run (of the package, or FILE) instead of computing.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the results [default: results/NAME].")
-def run_experiment(name, quick, settings, from_data, out):
+@click.option("-h", "--help", "help_asked", is_flag=True, help="Show this, and the options of NAME, and stop.")
+@click.pass_context
+def run_experiment(context, name, quick, settings, from_data, out, help_asked):
     """Run an experiment by NAME, or from the path of your own experiment file."""
+    if help_asked:
+        click.echo(context.get_help())
+        return _tell_options(name) if name else 0
+    if not name:
+        raise click.UsageError("Missing argument 'NAME'.")
     from rich.console import Console
 
     from .experiments import runner
@@ -53,6 +60,43 @@ def run_experiment(name, quick, settings, from_data, out):
     _print_table(experiment, verdict)
     click.echo(f"{summary['seconds']:.1f} s; written to {out}/")
     return 0 if verdict.passed else 1
+
+
+@commands.command("options")
+@click.argument("name")
+def list_options(name):
+    """List the options of experiment NAME: defaults, quick values, meaning and what is possible."""
+    return _tell_options(name)
+
+
+def _tell_options(name: str) -> int:
+    """One line for each option of an experiment."""
+    from .experiments import options, runner
+
+    experiment = runner.load(name)
+    lines = options.listing(experiment.module.PARAMETERS, experiment.module.QUICK)
+    click.echo(f"{experiment.name}: {experiment.title}")
+    click.echo("Options, changed by --set KEY=VALUE:" if lines else "It has no options.")
+    wide = [max(len(line[column]) for line in lines) for column in range(3)] if lines else []
+    for key, default, fast, meaning, possible in lines:
+        fast = f"quick: {fast:<{wide[2]}}" if fast else " " * (len("quick: ") + wide[2])
+        bounds = f" [{possible}]" if possible else ""
+        click.echo(f"  {key:<{wide[0]}}  {default:<{wide[1]}}  {fast}  {meaning}{bounds}".rstrip())
+    return 0
+
+
+@commands.command("new")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--from", "source", metavar="NAME", help="Copy this experiment [default: a small one that explains itself]."
+)
+@click.option("--force", is_flag=True, help="Overwrite FILE where there is one.")
+def new(file, source, force):
+    """Write an experiment file to change: run it with `cdyn run FILE`."""
+    from .experiments import runner
+
+    runner.write_new(file, source, force=force)
+    click.echo(f"written to {file}; run it with `cdyn run {file}`, see its options with `cdyn options {file}`")
 
 
 def _pairs(settings) -> dict[str, str]:

@@ -10,7 +10,6 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ellipk
 
-from contactdynamics.errors import InputError
 from contactdynamics.motion import Motion, integrate
 from contactdynamics.system import Constraint, System
 
@@ -22,10 +21,6 @@ AMPLITUDE = 2 * math.asin(math.sqrt(MODULUS))  # 1.2143 rad, below pi/2: the con
 
 def pendulum(scheme: str, parameters: dict, **options) -> Motion:
     """The particle started at the lowest point (0, 0) with the velocity (25, 0)."""
-    if parameters["until"] < 1.1 * PERIOD:
-        raise InputError(
-            f"until={parameters['until']} is less than one oscillation (18.94); give for example until=40."
-        )
 
     def from_centre(q):
         return np.array([q[0], q[1] + RADIUS])

@@ -15,14 +15,18 @@ import numpy as np
 from scipy.optimize import brentq
 
 from contactdynamics import analysis, packings
-from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.plotting import plot_scene
 from contactdynamics.scene import Scene
 from contactdynamics.simulation import Simulation
 
 FIGURE = "Milankovitch 1907; Cocchetti and Rizzi 2020"
-PARAMETERS = {"voussoirs": 28, "friction": 0.7, "accuracy": 1e-5, "map_points": 14}
+PARAMETERS = Options(
+    voussoirs=Option(28, "stones of the arch", least=4, most=200),
+    friction=Option(0.7, "friction coefficient of the joints", "1", least=0, most=100),
+    accuracy=Option(1e-5, "to which the thickness over the mean radius is found", "1", least=1e-8, most=0.01),
+    map_points=Option(14, "frictions at which the smallest thickness is computed", least=4, most=1000),
+)
 QUICK = {"voussoirs": 16, "accuracy": 1e-4, "map_points": 4}
 
 MILANKOVITCH, RISE_BELOW, NOTHING_BELOW = 0.1075, 0.395, 0.309
@@ -108,12 +112,6 @@ def by_hinges(voussoirs) -> float:
 
 def build(parameters):
     n, friction, accuracy = (parameters[key] for key in ("voussoirs", "friction", "accuracy"))
-    if n < 4:
-        raise InputError(f"arch-thickness got voussoirs={n}; give at least 4, with fewer there are no hinges to form.")
-    if friction < 0 or accuracy <= 0:
-        raise InputError(
-            f"arch-thickness got friction={friction}, accuracy={accuracy}; give friction >= 0, accuracy > 0."
-        )
     undecided = []
 
     def stands(ratio):

@@ -15,23 +15,24 @@ import numpy as np
 from contactdynamics import analysis
 from contactdynamics.errors import InputError
 from contactdynamics.experiments import _bridge
-from contactdynamics.experiments.runner import Row, Verdict, recorded
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict, recorded
 from contactdynamics.plotting import film, plot_scene
 from contactdynamics.simulation import Simulation
 
 FIGURE = "2004, Fig. 1 and 2"
-PARAMETERS = {
-    "frictions": [0.6, 0.3],
-    "voussoirs": 17,
-    "thickness": 0.14,  # of the arch, over its mean radius
-    "block": 0.27,  # width of the spandrel stones, over the mean radius
-    "speed": 0.1,  # of the object, m/s
-    "travel": 0.6,  # of the object, m
-    "reading": 0.15,  # travel at which hinges and sliding joints are counted, m
-    "step": 2e-3,
-    "tolerance": 1e-6,  # the arch multiplies the force of the object: a loose one lets stones sink into each other
-    "film_frames": 36,
-}
+PARAMETERS = Options(
+    frictions=Option([0.6, 0.3], "friction coefficients, a bridge for each", "1", least=0, most=100),
+    voussoirs=Option(17, "stones of the arch, an odd number", least=7, most=201),
+    thickness=Option(0.14, "thickness of the arch over its mean radius", "1", above=0, below=0.4),
+    block=Option(0.27, "width of the spandrel stones over the mean radius", "1", least=0.02, most=10),
+    speed=Option(0.1, "speed of the object that pushes", "m/s", least=1e-3, most=10),
+    travel=Option(0.6, "way of the object", "m", above=0, most=5),
+    reading=Option(0.15, "way at which hinges and sliding joints are counted", "m", above=0, most=5),
+    step=Option(2e-3, "time step", "s", least=1e-6, most=0.02),
+    # The arch multiplies the force of the object: a loose tolerance lets stones sink into each other.
+    tolerance=Option(1e-6, "residual to which each step is solved", "1", least=1e-12, most=0.1),
+    film_frames=Option(36, "pictures of the film", least=0, most=10_000),
+)
 QUICK = {"travel": 0.16, "tolerance": 1e-5, "film_frames": 4}
 
 MOVED = 0.03  # of the thickness: joints that have opened, or slid, by less are counted as closed
@@ -56,10 +57,10 @@ class Fall(NamedTuple):
 
 def build(parameters):
     frictions = parameters["frictions"]
-    if not frictions or min(frictions) < 0 or not 0 < parameters["reading"] <= parameters["travel"]:
+    if not frictions or not parameters["reading"] <= parameters["travel"]:
         raise InputError(
             f"bridge got frictions={frictions}, reading={parameters['reading']}, travel={parameters['travel']}; give "
-            "coefficients >= 0 and 0 < reading <= travel."
+            "a coefficient at least and a reading up to travel."
         )
     return [fall(float(friction), parameters) for friction in frictions]
 

@@ -16,22 +16,23 @@ import contactdynamics as cd
 from contactdynamics.errors import EnergyWarning, InputError
 from contactdynamics.experiments import _balls as balls
 from contactdynamics.experiments import _rod as rods
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 
 FIGURE = "2004, sections 7.3 to 8.2 (no figure)"
-PARAMETERS = {
-    "restitution": 0.5,
-    "tangential_restitution": 0.4,
-    "friction": 0.2,
-    "mass_ratio": 1.0,
-    "incoming": [1.0, -1.0],
-    "angles": 61,  # of impact, in the diagram
-    "hopping": 2.2,  # time of the superball on the floor, s
-    "count": 5,  # balls in the row
-    "bar_restitution": 1.0,
-    "bar_friction": 0.5,
-    "grid": 41,  # of the bar's map
-}
+PARAMETERS = Options(
+    restitution=Option(0.5, "normal restitution of the two spheres", "1", least=0, most=1),
+    tangential_restitution=Option(0.4, "tangential restitution of the two spheres", "1", least=-1, most=1),
+    friction=Option(0.2, "friction coefficient of the two spheres", "1", least=0, most=1e6),
+    mass_ratio=Option(1.0, "mass of the second sphere over that of the first", "1", least=1e-6, most=1e6),
+    incoming=Option([1.0, -1.0], "velocity before the impact: tangential, normal (< 0)", "m/s", least=-1e3, most=1e3,
+                    numbers=(2,)),
+    angles=Option(61, "angles of impact in the diagram", least=2, most=10_000),
+    hopping=Option(2.2, "time of the superball on the floor", "s", least=0.5, most=60),
+    count=Option(5, "balls in the row", least=2, most=100),
+    bar_restitution=Option(1.0, "restitution of the bar on the floor", "1", least=0, most=1),
+    bar_friction=Option(0.5, "friction coefficient of the bar on the floor", "1", least=0, most=1e6),
+    grid=Option(41, "points of the bar's map, along each side", least=2, most=1000),
+)  # fmt: skip
 QUICK = {"angles": 25, "grid": 15, "hopping": 0.9}
 
 RESTITUTIONS = (0.0, 0.5, 1.0)
@@ -68,19 +69,10 @@ def law_of(parameters):
 
 
 def checked(parameters):
-    """The incoming velocity, once the options have been seen to make sense."""
+    """The incoming velocity, once it has been seen to come."""
     incoming = parameters["incoming"]
-    if len(incoming) != 2 or not all(isinstance(v, int | float) and math.isfinite(v) for v in incoming):
-        raise InputError(f"incoming={incoming} is not a velocity; give tangential,normal, for example incoming=1,-1.")
     if incoming[1] > 0:
         raise InputError(f"incoming={incoming[0]},{incoming[1]} separates; give a normal velocity < 0, as in 1,-1.")
-    if not parameters["mass_ratio"] > 0:
-        raise InputError(f"mass_ratio={parameters['mass_ratio']} is not a ratio of masses; give a number > 0.")
-    for key, least in (("angles", 2), ("count", 2), ("grid", 2)):
-        if parameters[key] < least:
-            raise InputError(f"{key}={parameters[key]} is too few; give at least {least}.")
-    if not parameters["hopping"] >= 0.5:
-        raise InputError(f"hopping={parameters['hopping']:g} is too short for a bounce; give at least 0.5 (s).")
     return np.array(incoming, dtype=float)
 
 

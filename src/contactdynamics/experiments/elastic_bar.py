@@ -13,23 +13,22 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from contactdynamics import elastic
-from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.laws import Law
 from contactdynamics.motion import integrate
 from contactdynamics.system import Constraint, System
 
 FIGURE = "2003, section 3.1"
-PARAMETERS = {
-    "elements": 160,
-    "courant": 1.0,
-    "length": 1.0,
-    "mass": 1.0,
-    "wave_speed": 5000.0,
-    "speed": 1.0,
-    "friction": 0.2,
-    "slide": 1.0,
-}
+PARAMETERS = Options(
+    elements=Option(160, "finite elements of the bar", least=16, most=2000),
+    courant=Option(1.0, "time step over the time in which a wave crosses an element", "1", least=0.01, most=10),
+    length=Option(1.0, "length of the bar, L", "m", least=1e-6, most=1e6),
+    mass=Option(1.0, "mass of the bar, m", "kg", least=1e-6, most=1e6),
+    wave_speed=Option(5000.0, "speed of waves in the bar, c", "m/s", least=1e-3, most=1e6),
+    speed=Option(1.0, "speed at which the bar strikes, v", "m/s", least=1e-6, most=1e6),
+    friction=Option(0.2, "friction coefficient of the ground", "1", least=0, most=100),
+    slide=Option(1.0, "horizontal speed before the impact, w", "m/s", least=-1e6, most=1e6),
+)
 QUICK = {"elements": 80}
 
 COURANTS = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0)
@@ -92,13 +91,6 @@ def rms(fields, weights):
 
 
 def build(p):
-    for key in ("courant", "length", "mass", "wave_speed", "speed"):
-        if not p[key] > 0:
-            raise InputError(f"{key}={p[key]} is not positive; give a positive number.")
-    if p["elements"] < 16:
-        raise InputError(f"elements={p['elements']} is too coarse to measure orders; give 16 or more.")
-    if p["friction"] < 0:
-        raise InputError(f"friction={p['friction']} is negative; give 0 or more.")
     counts = [p["elements"] // k for k in (8, 4, 2, 1)]
     motions = {n: strike(p, n) for n in counts}
     with np.errstate(all="ignore"):

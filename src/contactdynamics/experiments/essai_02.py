@@ -15,10 +15,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from contactdynamics.experiments import _pendulum60 as pendulum
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 
 FIGURE = "1986, plate 3"
-PARAMETERS = {"step": 0.1, "until": 40.0}
+PARAMETERS = Options(
+    step=Option(0.1, "time step", "s", least=1e-4, most=0.5),
+    until=Option(40.0, "simulated time; an oscillation takes 18.94 s", "s", least=21, most=2000),
+)
 QUICK = {}
 
 

@@ -13,10 +13,12 @@ import numpy as np
 
 from contactdynamics.experiments import _pendulum as pendulum
 from contactdynamics.experiments._table import table, truncated
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 
 FIGURE = "1986, plate 5"
-PARAMETERS = {"step": 0.005}
+PARAMETERS = Options(
+    step=Option(0.005, "time step", "s", least=1e-5, most=0.05),
+)
 QUICK = {}
 
 ANTICIPATIONS = ("-0.02", "-0.01", "0", "0.01", "0.02")

@@ -14,10 +14,12 @@ from scipy.special import ellipk
 
 from contactdynamics.experiments import _pendulum as pendulum
 from contactdynamics.experiments._table import table
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 
 FIGURE = "1986, plate 6 (missing)"
-PARAMETERS = {"step": 0.005}
+PARAMETERS = Options(
+    step=Option(0.005, "time step", "s", least=1e-5, most=0.05),
+)
 QUICK = {}
 
 ANTICIPATIONS = ("0.3", "0.4", "0.5", "0.6", "0.7")

@@ -20,12 +20,14 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.motion import Motion, integrate
 from contactdynamics.system import Constraint, System
 
 FIGURE = "1986, plate 7"
-PARAMETERS = {"step": 0.002}
+PARAMETERS = Options(
+    step=Option(0.002, "time step", "s", least=1e-6, most=0.004),
+)
 QUICK = {}
 
 GRAVITY, RIM_Z, RIM_R = 981.0, 45.0, 30.0

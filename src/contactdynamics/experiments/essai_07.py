@@ -17,12 +17,16 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from contactdynamics.experiments._plates import label_places
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.motion import Motion, integrate
 from contactdynamics.system import Constraint, System
 
 FIGURE = "1986, plates 8 and 9"
-PARAMETERS = {"step": 0.005, "fine_step": 0.002, "anticipation": 0.5}
+PARAMETERS = Options(
+    step=Option(0.005, "time step of plate 8", "s", least=1e-5, most=0.05),
+    fine_step=Option(0.002, "time step of plate 9", "s", least=1e-5, most=0.05),
+    anticipation=Option(0.5, "A_V: the tangent cone is taken at q + A_V h u", "1", least=-1, most=1),
+)
 QUICK = {}
 
 RADIUS, GRAVITY, UNTIL, MARKS = 45.0, 981.0, 2.5, 0.1

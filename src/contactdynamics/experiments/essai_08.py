@@ -22,13 +22,17 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from contactdynamics.experiments._plates import label_places
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.motion import Motion, integrate
 from contactdynamics.solvers import project
 from contactdynamics.system import Constraint, System
 
 FIGURE = "1986, plate 10"
-PARAMETERS = {"step": 0.01, "fine_step": 1e-4, "anticipation": 0.5}
+PARAMETERS = Options(
+    step=Option(0.01, "time step of plate 10", "s", least=1e-5, most=0.05),
+    fine_step=Option(1e-4, "time step of the motion compared with the exact one", "s", least=1e-6, most=0.005),
+    anticipation=Option(0.5, "A_V: the tangent cone is taken at q + A_V h u", "1", least=-1, most=1),
+)
 QUICK = {"fine_step": 2e-4}
 
 RADIUS, GRAVITY, GYRATION = 45.0, 981.0, 21.65

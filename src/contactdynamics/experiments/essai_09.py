@@ -26,15 +26,17 @@ from dataclasses import dataclass
 import matplotlib.pyplot as plt
 import numpy as np
 
-from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.laws import Law
 from contactdynamics.motion import Motion, integrate
 from contactdynamics.state import STICKING
 from contactdynamics.system import Constraint, System
 
 FIGURE = "1986, plates 11, 12 and 13"
-PARAMETERS = {"steps_per_period": 500, "starts": 10}
+PARAMETERS = Options(
+    steps_per_period=Option(500, "time steps per period of the table, plate 11", least=16, most=100_000),
+    starts=Option(10, "starting points on plate 13, for each sense of the eccentric", least=1, most=1000),
+)
 QUICK = {"steps_per_period": 100, "starts": 4}
 
 UP = np.array([0.0, 0.0, 1.0])
@@ -161,9 +163,6 @@ def conveyor(amplitude: float) -> Table:
 
 
 def build(parameters):
-    for key, least in (("steps_per_period", 16), ("starts", 1)):
-        if parameters[key] < least:
-            raise InputError(f"{key} is {parameters[key]}; give at least {least}.")
     starts = np.linspace(5, 130, parameters["starts"])
     return {
         "plate_11": ride(CIRCULAR, NOTHING, parameters["steps_per_period"], 30),

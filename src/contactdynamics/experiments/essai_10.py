@@ -23,15 +23,19 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.laws import Law
 from contactdynamics.motion import Motion, integrate
 from contactdynamics.state import STICKING
 from contactdynamics.system import Constraint, System
 
 FIGURE = "1986, plates 14, 15 and 16"
-PARAMETERS = {"torque": -200.0, "step": 0.0005, "duration": 8.0, "compare": True}  # compare: with the midpoint scheme
+PARAMETERS = Options(
+    torque=Option(-200.0, "torque CR that presses the body against the wall; mass 1", "1", least=-1e4, most=1e4),
+    step=Option(0.0005, "time step", "s", least=1e-6, most=0.01),
+    duration=Option(8.0, "simulated time; the regime is told from its second half", "s", least=3, most=1000),
+    compare=Option(True, "whether to run the midpoint scheme too"),
+)
 QUICK = {"duration": 4.0, "compare": False}
 
 ARM, RADIUS, FRICTION = -1.73205, 1.0, 0.5  # a, b: A = G + a (-sin theta, cos theta), circle of radius b around A
@@ -93,10 +97,6 @@ def initial(parameters):
 
 def build(parameters):
     duration, step = parameters["duration"], parameters["step"]
-    if not duration >= 3:
-        raise InputError(f"duration={duration} is too short to tell the regime from its second half; give 3 or more.")
-    if not 0 < step <= 0.01:
-        raise InputError(f"step={step} does not resolve an oscillation of 0.1; give a step from 1e-5 to 0.01.")
     chatter, start = system(parameters), initial(parameters)
     motion = integrate(chatter, *start, step=step, until=duration, scheme="planar_friction")
     twin = integrate(chatter, *start, step=step, until=0.25, scheme="midpoint") if parameters["compare"] else None

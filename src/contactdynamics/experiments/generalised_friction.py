@@ -13,8 +13,7 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.generalised import friction_surface
 from contactdynamics.laws import Law
 from contactdynamics.motion import integrate
@@ -22,16 +21,16 @@ from contactdynamics.schemes import SCHEMES
 from contactdynamics.system import Constraint, System
 
 FIGURE = "2013, figures 1 and 2"
-PARAMETERS = {
-    "mass": 1.0,
-    "length": 1.0,
-    "inertia": 1 / 3,
-    "angle_degrees": 60.0,
-    "friction": 1.0,
-    "push": 1.0,
-    "restitution": 0.9,
-    "step": 0.01,
-}
+PARAMETERS = Options(
+    mass=Option(1.0, "mass of the bar, m", "kg", least=1e-6, most=1e6),
+    length=Option(1.0, "from the centre of the bar to its end, l", "m", least=1e-6, most=1e6),
+    inertia=Option(1 / 3, "moment of inertia about the centre, J", "kg m²", least=1e-6, most=1e6),
+    angle_degrees=Option(60.0, "angle of the bar to the horizontal", "degrees", above=-90, below=90),
+    friction=Option(1.0, "friction coefficient of the ground", "1", least=0, most=1e6),
+    push=Option(1.0, "force that pushes the bar to the right", "N", least=1e-6, most=1e6),
+    restitution=Option(0.9, "restitution of the oblique impacts", "1", least=0, most=1),
+    step=Option(0.01, "time step", "s", least=1e-5, most=0.2),
+)
 QUICK = {}
 
 DURATION = 1.0
@@ -42,7 +41,6 @@ GROOVE, SLOPE, GROOVE_FRICTION, GRAVITY = math.radians(25), math.radians(60), 0.
 
 
 def build(parameters):
-    checked(parameters)
     system, start = bar(parameters)
     return {
         "surface": friction_surface(system, start),
@@ -51,21 +49,6 @@ def build(parameters):
         "impacts": {name: impacts(parameters, name) for name in ("generalised", "midpoint")},
         "corner": corner(parameters),
     }
-
-
-def checked(parameters):
-    """Refuse parameters that make no sense."""
-    for name in ("mass", "length", "inertia", "step", "push"):
-        if not parameters[name] > 0:
-            raise InputError(f"The option {name} is {parameters[name]}; give a positive number.")
-    if not parameters["friction"] >= 0:
-        raise InputError(f"The option friction is {parameters['friction']}; give a number >= 0.")
-    if not 0 <= parameters["restitution"] <= 1:
-        raise InputError(f"The option restitution is {parameters['restitution']}; give a number from 0 to 1.")
-    if not 0 <= abs(parameters["angle_degrees"]) < 90:
-        raise InputError(
-            f"The option angle_degrees is {parameters['angle_degrees']}; give an angle to the horizontal below 90."
-        )
 
 
 # ---- the bar (sections 2 and 4) --------------------------------------------------------------------------------------

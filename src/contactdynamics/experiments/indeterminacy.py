@@ -10,22 +10,21 @@ import numpy as np
 from matplotlib.collections import LineCollection
 
 import contactdynamics as cd
-from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.explore import static_range
 from contactdynamics.plotting import plot_clouds, plot_scene
 
 FIGURE = "2003, section 8.2 (no figure)"
-PARAMETERS = {
-    "small": 12,  # disks of the small packing
-    "disks": 200,
-    "friction": 0.5,
-    "samples": 400,  # of the small packing
-    "samples_large": 40,
-    "tolerance_large": 1e-4,
-    "seed": 3,
-    "duration": 2.0,  # of settling, s
-}
+PARAMETERS = Options(
+    small=Option(12, "disks of the small packing", least=2, most=200),
+    disks=Option(200, "disks of the large packing", least=2, most=100_000),
+    friction=Option(0.5, "friction coefficient", "1", least=0, most=100),
+    samples=Option(400, "solutions of the small packing", least=2, most=1_000_000),
+    samples_large=Option(40, "solutions of the large packing", least=2, most=1_000_000),
+    tolerance_large=Option(1e-4, "residual to which the large packing is solved", "1", least=1e-12, most=0.1),
+    seed=Option(3, "seed of the random numbers", least=0),
+    duration=Option(2.0, "time in which the disks settle", "s", least=0.1, most=1000),
+)
 QUICK = {"disks": 40, "samples": 60, "samples_large": 10, "duration": 0.8}
 
 RADIUS, GRAVITY, STEP = 0.01, 9.81, 1e-3
@@ -50,9 +49,6 @@ def settle(count, width, parameters):
 
 
 def build(parameters):
-    for key in ("small", "disks", "samples", "samples_large"):
-        if parameters[key] < 2:
-            raise InputError(f"{key}={parameters[key]} is too few; give at least 2.")
     small = settle(parameters["small"], WIDTHS["small"] * RADIUS, parameters)
     width = WIDTHS["disks"] * RADIUS * (parameters["disks"] / 200) ** 0.5
     large = settle(parameters["disks"], width, parameters)

@@ -12,20 +12,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import contactdynamics as cd
-from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.explore import static_range
 
 FIGURE = "2003, Figure 1"
-PARAMETERS = {
-    "angle_degrees": 10.0,
-    "friction": 0.5,
-    "thrust_factor": 2.0,
-    "samples": 300,
-    "seed": 1,
-    "step": 1e-3,
-    "duration": 0.2,
-}
+PARAMETERS = Options(
+    angle_degrees=Option(10.0, "angle of the walls to the vertical", "degrees", least=0, below=90),
+    friction=Option(0.5, "friction coefficient of the walls", "1", least=0, most=1e6),
+    thrust_factor=Option(2.0, "first guess of the thrust, over the least that holds the bar", "1", least=0, most=1e6),
+    samples=Option(300, "random first guesses", least=1, most=1_000_000),
+    seed=Option(1, "seed of the random numbers", least=0),
+    step=Option(1e-3, "time step", "s", least=1e-6, most=0.05),
+    duration=Option(0.2, "simulated time", "s", above=0, most=1000),
+)
 QUICK = {"samples": 60, "duration": 0.05}
 
 GRAVITY, HALF = 9.81, 0.5
@@ -101,22 +100,8 @@ def outcome_of(motion):
     return "falls" if -motion.q[-1, 1] > 1e-6 * GRAVITY / 2 * motion.times[-1] ** 2 else "stuck"
 
 
-def checked(parameters):
-    angle, friction = parameters["angle_degrees"], parameters["friction"]
-    if not 0 <= angle < 90:
-        raise InputError(f"angle_degrees={angle:g} is no wall that leans over the bar; give 0 <= angle_degrees < 90.")
-    if not friction >= 0:
-        raise InputError(f"friction={friction:g} is negative; give a coefficient >= 0.")
-    if not parameters["thrust_factor"] >= 0:
-        raise InputError(f"thrust_factor={parameters['thrust_factor']:g} would pull; give a factor >= 0.")
-    for key in ("step", "duration", "samples"):
-        if not parameters[key] > 0:
-            raise InputError(f"{key}={parameters[key]:g} is not positive; give a number > 0.")
-    return math.radians(angle), friction
-
-
 def build(parameters):
-    angle, friction = checked(parameters)
+    angle, friction = math.radians(parameters["angle_degrees"]), parameters["friction"]
     least, step = minimal_thrust(angle, friction), parameters["step"]
     system = bar(angle, friction)
     problem = cd.contact_problem(system, system.start((0, 0, 0), (0, 0, 0)), step)

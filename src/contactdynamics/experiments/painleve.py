@@ -13,20 +13,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import contactdynamics as cd
-from contactdynamics.errors import InputError
 from contactdynamics.experiments import _rod as rods
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.state import SEPARATING, SLIDING, STICKING
 
 FIGURE = "2004, section 7.1 (no figure)"
-PARAMETERS = {
-    "angle_degrees": 60.0,  # of the rod that slides, from the floor
-    "friction": 2.0,
-    "speed": 1.0,  # of its end
-    "spin": 1.2,  # of the rod in the map
-    "step": 1e-3,
-    "grid": 61,
-}
+PARAMETERS = Options(
+    angle_degrees=Option(60.0, "angle of the rod that slides, from the floor", "degrees", above=0, below=90),
+    friction=Option(2.0, "friction coefficient of the floor", "1", above=0, most=1e4),
+    speed=Option(1.0, "speed of the end that slides; mass, half length and g are 1", "1", least=1e-3, most=1e3),
+    spin=Option(1.2, "angular velocity of the rod in the map", "1", least=-100, most=100),
+    step=Option(1e-3, "time step", "1", least=1e-6, most=0.02),
+    grid=Option(61, "points of the map, along each side", least=2, most=1000),
+)
 QUICK = {"grid": 21, "step": 4e-3}
 
 REGIMES = ("slides", "lifts off", "no solution", "two solutions")
@@ -144,13 +143,6 @@ def jumps(motion, height=1e-3):
 
 
 def build(parameters):
-    for key in ("friction", "speed", "step"):
-        if not parameters[key] > 0:
-            raise InputError(f"{key}={parameters[key]:g} is not positive; give a number > 0.")
-    if not 0 < parameters["angle_degrees"] < 90:
-        raise InputError(f"angle_degrees={parameters['angle_degrees']:g} is no slope of a rod; give 0 to 90.")
-    if parameters["grid"] < 2:
-        raise InputError(f"grid={parameters['grid']} is too few; give at least 2.")
     angle, step = math.radians(parameters["angle_degrees"]), parameters["step"]
     steps = [step, step / 4, step / 16]
     band = critical_angles(parameters["friction"])

@@ -14,29 +14,31 @@ import numpy as np
 from contactdynamics import analysis, archive, packings, storage
 from contactdynamics.errors import InputError
 from contactdynamics.experiments._pile import Pile
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.scene import Scene
 from contactdynamics.shapes import Plane
 from contactdynamics.simulation import Simulation
 from contactdynamics.state import FREE
 
 FIGURE = "1999, figures 1 to 5; 2003, figures 2 to 6; 2004, figures 3 to 7"
-PARAMETERS = {
-    "grains": 14_000,
-    "rate": 200.0,  # grains per second
-    "step": 2e-4,
-    "friction": 0.4,
-    "gravity": 981.0,
-    "smallest": 0.25,  # diameters
-    "largest": 0.5,
-    "pour_radius": 0.8,
-    "relaxation": 2.0,  # after the last grain, s
-    "tolerance": 2e-3,  # halved and doubled, the same slope and pressure: docs/performance.md
-    "seed": 1,
-    "layer": (15.5, 18.7),  # dates of the fossil layer, s; in shorter runs at the same share of the pouring
-    "frame_every": 0.5,  # s
-    "from_data": "",  # a result file to draw from, or "true" for the stored pile
-}
+PARAMETERS = Options(
+    grains=Option(14_000, "grains poured", least=20, most=100_000_000),
+    rate=Option(200.0, "grains per second", "1/s", least=1, most=1e6),
+    step=Option(2e-4, "time step", "s", least=1e-7, most=5e-3),
+    friction=Option(0.4, "friction coefficient", "1", least=0, most=100),
+    gravity=Option(981.0, "acceleration of gravity", "cm/s²", least=1, most=1e5),
+    smallest=Option(0.25, "smallest diameter of the grains", "cm", least=0.01, most=100),
+    largest=Option(0.5, "largest diameter of the grains", "cm", least=0.01, most=100),
+    pour_radius=Option(0.8, "radius of the disk above which grains come", "cm", least=0, most=1000),
+    relaxation=Option(2.0, "time after the last grain", "s", least=0, most=1000),
+    # Halved and doubled, the same slope and pressure: docs/performance.md.
+    tolerance=Option(2e-3, "residual to which each step is solved", "1", least=1e-12, most=0.1),
+    seed=Option(1, "seed of the random numbers", least=0),
+    layer=Option((15.5, 18.7), "dates of the fossil layer; in shorter runs at the same share of the pouring", "s",
+                 least=0, most=1e6, numbers=(2,)),
+    frame_every=Option(0.5, "time between the frames in the file", "s", above=0, most=1000),
+    from_data=Option("", 'result file to draw from instead of computing, or "true" for the stored pile'),
+)  # fmt: skip
 QUICK = {"grains": 400, "relaxation": 1.0, "frame_every": 0.1}
 
 PHYSICS = ("rate", "step", "friction", "gravity", "smallest", "largest", "pour_radius")

@@ -13,8 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from contactdynamics import analysis, packings
-from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Row, Verdict, recorded
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict, recorded
 from contactdynamics.plotting import plot_scene
 from contactdynamics.polygons import Polygon
 from contactdynamics.scene import Scene
@@ -23,20 +22,20 @@ from contactdynamics.simulation import Simulation
 from contactdynamics.state import FREE
 
 FIGURE = "1999, section IV.4 (no figure)"
-PARAMETERS = {
-    "grains": 500,
-    "rate": 250.0,  # grains per second
-    "friction": 0.4,
-    "smallest": 0.25,  # diameters
-    "largest": 0.5,
-    "sides": [5, 8],  # least and largest number of corners
-    "pour_radius": 0.8,
-    "relaxation": 1.0,  # after the last grain, s
-    "gravity": 981.0,
-    "step": 5e-4,
-    "tolerance": 1e-3,
-    "seed": 1,
-}
+PARAMETERS = Options(
+    grains=Option(500, "grains poured", least=20, most=10_000_000),
+    rate=Option(250.0, "grains per second", "1/s", least=1, most=1e6),
+    friction=Option(0.4, "friction coefficient", "1", least=0, most=100),
+    smallest=Option(0.25, "smallest diameter of the grains", "cm", least=0.01, most=100),
+    largest=Option(0.5, "largest diameter of the grains", "cm", least=0.01, most=100),
+    sides=Option([5, 8], "least and largest number of corners", least=3, most=50, numbers=(2,)),
+    pour_radius=Option(0.8, "half width over which grains come", "cm", least=0, most=1000),
+    relaxation=Option(1.0, "time after the last grain", "s", least=0, most=1000),
+    gravity=Option(981.0, "acceleration of gravity", "cm/s²", least=1, most=1e5),
+    step=Option(5e-4, "time step", "s", least=1e-7, most=5e-3),
+    tolerance=Option(1e-3, "residual to which each step is solved", "1", least=1e-12, most=0.1),
+    seed=Option(1, "seed of the random numbers", least=0),
+)
 QUICK = {"grains": 150, "rate": 400.0, "relaxation": 0.5, "step": 1e-3}
 
 WEIGHED = 0.1  # s
@@ -56,10 +55,6 @@ class Pile(NamedTuple):
 
 def build(parameters):
     p = parameters
-    if p["grains"] < 20 or min(p["rate"], p["step"], p["pour_radius"], p["gravity"]) <= 0 or p["friction"] < 0:
-        raise InputError("polygon-pile needs 20 grains at least and a positive rate, step, pour_radius and gravity.")
-    if len(p["sides"]) != 2:
-        raise InputError(f"polygon-pile got sides={p['sides']}; give the least and the largest number, such as 5,8.")
     low, high = (int(s) for s in p["sides"])
 
     def grain(diameter, rng):

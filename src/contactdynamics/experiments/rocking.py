@@ -10,37 +10,29 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from contactdynamics.errors import InputError
 from contactdynamics.experiments import _rocking
 from contactdynamics.experiments._rocking import GRAVITY, Block, impact_ratio
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.simulation import Simulation
 
 FIGURE = "2004, section 7.4; Housner 1963"
-PARAMETERS = {
-    "width": 0.25,  # m
-    "height": 1.0,  # m
-    "friction": 0.8,
-    "tilt": 0.5,  # at the release, over the angle at which it topples
-    "shake": 1.5,  # amplitude of the ground's acceleration, over that at which the block begins to rock
-    "frequency": 2.5,  # of the ground, Hz
-    "duration": 4.0,  # s, of the shaking
-    "step": 1e-3,
-    "ratios": 9,  # slendernesses at which the impact is computed
-}
+PARAMETERS = Options(
+    width=Option(0.25, "width of the block", "m", least=1e-3, most=1e3),
+    height=Option(1.0, "height of the block", "m", least=1e-3, most=1e3),
+    friction=Option(0.8, "friction coefficient", "1", least=0, most=100),
+    tilt=Option(0.5, "tilt at the release, over the angle at which it topples", "1", above=0, below=1),
+    shake=Option(1.5, "amplitude of the ground's acceleration, over that at which the block begins to rock", "1",
+                 least=0, most=100),
+    frequency=Option(2.5, "frequency of the ground", "Hz", least=0.01, most=100),
+    duration=Option(4.0, "time of the shaking", "s", above=0, most=1000),
+    step=Option(1e-3, "time step", "s", least=1e-6, most=0.02),
+    ratios=Option(9, "slendernesses at which the impact is computed", least=2, most=10_000),
+)  # fmt: skip
 QUICK = {"step": 2e-3, "duration": 2.0, "ratios": 5}
 
 
 def build(parameters):
     p = parameters
-    if min(p["width"], p["height"], p["step"], p["frequency"], p["duration"]) <= 0 or p["friction"] < 0:
-        raise InputError(
-            "rocking got a width, height, step, frequency or duration <= 0 or friction < 0; give positive ones."
-        )
-    if not 0 < p["tilt"] < 1 or p["ratios"] < 2:
-        raise InputError(
-            f"rocking got tilt={p['tilt']}, ratios={p['ratios']}; give a tilt between 0 and 1 and two ratios."
-        )
     block = Block(p["width"], p["height"])
     return {
         "block": block,

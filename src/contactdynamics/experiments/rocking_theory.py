@@ -16,17 +16,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import contactdynamics as cd
-from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 
 FIGURE = "2004, section 7.4 (no figure)"
-PARAMETERS = {
-    "slenderness": 3.0,  # height / width
-    "friction": 0.7,
-    "tilt": 0.6,  # at the release of the motion, over the angle of tipping over
-    "step": 1e-3,
-    "grid": 41,
-}
+PARAMETERS = Options(
+    slenderness=Option(3.0, "height over width of the block", "1", least=0.01, most=100),
+    friction=Option(0.7, "friction coefficient", "1", least=0, most=1e6),
+    tilt=Option(0.6, "tilt at the release of the motion, over the angle of tipping over", "1", above=0, below=1),
+    step=Option(1e-3, "time step; the width is 1 m", "s", least=1e-6, most=0.02),
+    grid=Option(41, "slendernesses at which the impact is computed", least=2, most=10_000),
+)
 QUICK = {"step": 2e-3, "grid": 13}
 
 GRAVITY = 9.81
@@ -93,15 +92,6 @@ def newton(slenderness, restitution):
 
 def build(parameters):
     s, friction = parameters["slenderness"], parameters["friction"]
-    for key in ("slenderness", "step"):
-        if not parameters[key] > 0:
-            raise InputError(f"{key}={parameters[key]:g} is not positive; give a number > 0.")
-    if not friction >= 0:
-        raise InputError(f"friction={friction:g} is negative; give a coefficient >= 0.")
-    if not 0 < parameters["tilt"] < 1:
-        raise InputError(f"tilt={parameters['tilt']:g} is no tilt from which it falls back; give 0 < tilt < 1.")
-    if parameters["grid"] < 2:
-        raise InputError(f"grid={parameters['grid']} is too few; give at least 2.")
     slender = np.linspace(0.3, 6, parameters["grid"])
     return {
         "impact": impact(s, friction),

@@ -3,7 +3,8 @@
 An experiment file has a docstring whose first line says what it shows, and
 
 - ``FIGURE``: the figure or plate of the paper it reproduces (a short string);
-- ``PARAMETERS``: dict of options with their defaults (``--set key=value`` changes them);
+- ``PARAMETERS``: the options with their defaults (``--set key=value`` changes them): `Options` with an `Option` for
+  each, which says what it means and what is possible, or a plain dict of defaults;
 - ``QUICK``: dict of the values that make it short (``--quick``);
 - ``build(parameters) -> outcome``: computes; any object. Where it returns a `Simulation`, the driver runs it to the
   parameter ``duration``, or to what the optional function ``duration(parameters)`` says (with a progress bar), and
@@ -37,6 +38,8 @@ import numpy as np
 from contactdynamics import storage
 from contactdynamics._version import __version__
 from contactdynamics.errors import InputError
+from contactdynamics.experiments import options
+from contactdynamics.experiments.options import Option, Options  # noqa: F401  for experiment files
 from contactdynamics.recorders import HDF5
 from contactdynamics.simulation import Simulation
 
@@ -78,7 +81,7 @@ class Experiment(NamedTuple):
 def names() -> list[str]:
     """The experiments of the package, as the user types them."""
     folder = Path(__file__).parent
-    own = {"__init__", "runner"}
+    own = {"__init__", "runner", "options"}
     return sorted(p.stem.replace("_", "-") for p in folder.glob("*.py") if p.stem not in own and p.stem[0] != "_")
 
 
@@ -111,39 +114,24 @@ def load(name: str) -> Experiment:
     return Experiment(name, module)
 
 
+def write_new(file: Path, source: str | None = None, *, force: bool = False) -> None:
+    """Write an experiment file for the user to change: a copy of ``source``, or the one that explains itself."""
+    if file.suffix != ".py":
+        raise InputError(f"{file} is no name of a Python file; give one that ends in .py, such as {file.stem}.py.")
+    if file.exists() and not force:
+        raise InputError(f"There is a file {file} already; give another name, or --force to overwrite it.")
+    if not file.parent.is_dir():
+        raise InputError(f"There is no folder {file.parent}; make it first, or give another.")
+    original = Path(load(source).module.__file__) if source else Path(__file__).with_name("_template.py")
+    if file.exists() and file.samefile(original):
+        raise InputError(f"{file} is the experiment to copy itself; give another name.")
+    file.write_text(original.read_text(encoding="utf-8"), encoding="utf-8")
+
+
 def parameters_of(experiment: Experiment, settings: dict[str, str] | None = None, quick: bool = False) -> dict:
     """The parameters of a run: defaults, then QUICK, then the user's ``key=value`` settings read by type."""
-    parameters = dict(experiment.module.PARAMETERS)
-    if quick:
-        parameters.update(experiment.module.QUICK)
-    for key, text in (settings or {}).items():
-        if key not in parameters:
-            near = get_close_matches(key, parameters, 1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(parameters) or 'none'}."
-            raise InputError(f"{experiment.name} has no option {key!r}; {hint}")
-        parameters[key] = _parsed(key, text, experiment.module.PARAMETERS[key])
-    return parameters
-
-
-def _parsed(key: str, text: str, default):
-    """Read ``text`` as a value of the type of ``default``."""
-    try:
-        if isinstance(default, bool):
-            return {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}[text.lower()]
-        if isinstance(default, int):
-            return int(text)
-        if isinstance(default, float):
-            value = float(text)
-            if not math.isfinite(value):
-                raise ValueError
-            return value
-        if isinstance(default, str) or default is None:
-            return text
-        value = json.loads(text if text.startswith("[") else f"[{text}]")
-        return type(default)(value)
-    except (ValueError, KeyError, TypeError):
-        kind = {bool: "true or false", int: "a whole number", float: "a number"}.get(type(default), "a list like 1,2,3")
-        raise InputError(f"The option {key}={text} is not {kind}; give for example {key}={default}.") from None
+    module = experiment.module
+    return options.chosen(experiment.name, module.PARAMETERS, module.QUICK if quick else {}, settings or {})
 
 
 def plain(value):

@@ -13,8 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from contactdynamics import analysis, loads, packings
-from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Row, Verdict, recorded
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict, recorded
 from contactdynamics.loads import Drive
 from contactdynamics.plotting import plot_scene
 from contactdynamics.polygons import Rectangle
@@ -22,21 +21,22 @@ from contactdynamics.scene import Scene
 from contactdynamics.simulation import Simulation
 
 FIGURE = "masonry tools; no figure in the papers"
-PARAMETERS = {
-    "record": "",  # file of two columns, time (s) and acceleration (m/s^2); synthetic where there is none
-    "scale": 1.0,  # of the accelerations of a record
-    "peak": 1.2,  # of the synthetic motion, over gravity
-    "duration": 4.0,  # of the synthetic motion, s
-    "length": 3.2,  # of the wall, m
-    "courses": 9,
-    "block_width": 0.4,
-    "block_height": 0.2,
-    "opening": [1.0, 0.4, 2.2, 1.2],  # left, bottom, right, top; m; none where empty
-    "friction": 0.5,
-    "step": 1e-3,
-    "tolerance": 1e-4,
-    "seed": 1,
-}
+PARAMETERS = Options(
+    record=Option("", "file of two columns, time (s) and acceleration (m/s²); synthetic where there is none"),
+    scale=Option(1.0, "factor of the accelerations of a record", "1", least=-1e3, most=1e3),
+    peak=Option(1.2, "largest acceleration of the synthetic motion, over gravity", "1", above=0, most=100),
+    duration=Option(4.0, "time of the synthetic motion", "s", least=0.1, most=1000),
+    length=Option(3.2, "length of the wall", "m", least=0.01, most=1e3),
+    courses=Option(9, "courses of blocks", least=1, most=1000),
+    block_width=Option(0.4, "width of a block", "m", least=0.01, most=100),
+    block_height=Option(0.2, "height of a block", "m", least=0.01, most=100),
+    opening=Option([1.0, 0.4, 2.2, 1.2], "left, bottom, right, top of the opening; none where empty", "m",
+                   least=-1e3, most=1e3, numbers=(0, 4)),
+    friction=Option(0.5, "friction coefficient", "1", least=0, most=100),
+    step=Option(1e-3, "time step", "s", least=1e-6, most=0.02),
+    tolerance=Option(1e-4, "residual to which each step is solved", "1", least=1e-12, most=0.1),
+    seed=Option(1, "seed of the random numbers of the synthetic motion", least=0),
+)  # fmt: skip
 QUICK = {"duration": 1.2, "courses": 6, "opening": [1.0, 0.2, 1.8, 0.8], "step": 2e-3}
 
 GRAVITY = 9.81
@@ -88,8 +88,6 @@ def wall(parameters, times, accelerations):
 
 def build(parameters):
     p = parameters
-    if min(p["duration"], p["step"], p["peak"]) <= 0 or p["friction"] < 0:
-        raise InputError("shaken-wall got a duration, step or peak <= 0, or friction < 0; give positive numbers.")
     times, values = motion(p)
     scene, _ = wall(p, times, values)
     sim = Simulation(scene, time_step=p["step"])

@@ -15,20 +15,20 @@ import numpy as np
 from contactdynamics import sets
 from contactdynamics.errors import InputError
 from contactdynamics.experiments import _springs as springs
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.sweeping import sweep
 
 FIGURE = "2004, section 2.6"
-PARAMETERS = {
-    "radius": 1.0,
-    "speed": 1.0,
-    "duration": 4.0,
-    "step": 0.1,
-    "halvings": 5,
-    "sides": 3,
-    "cave_steps": 1000,
-    "amplitude": 1.2,
-}
+PARAMETERS = Options(
+    radius=Option(1.0, "radius of the disk that drags a point", "m", least=1e-3, most=1e3),
+    speed=Option(1.0, "speed of the disk", "m/s", least=1e-3, most=1e3),
+    duration=Option(4.0, "time of the dragging", "s", above=0, most=1000),
+    step=Option(0.1, "longest time step", "s", least=1e-4, most=100),
+    halvings=Option(5, "how often the step is halved", least=2, most=12),
+    sides=Option(3, "sides of the polygon that turns", least=3, most=100),
+    cave_steps=Option(1000, "steps of the water through the cave", least=50, most=1_000_000),
+    amplitude=Option(1.2, "amplitude of the end that drives the springs", "m", least=1e-6, most=1e3),
+)
 QUICK = {"halvings": 3, "cave_steps": 300}
 
 DEPTH = 10.0  # of the cave
@@ -49,13 +49,7 @@ def build(parameters):
 
 
 def checked(parameters):
-    """Refuse parameters that make no sense."""
-    for name in ("radius", "speed", "duration", "step", "amplitude"):
-        if not parameters[name] > 0:
-            raise InputError(f"The option {name} is {parameters[name]}; give a positive number.")
-    for name, least in (("halvings", 2), ("sides", 3), ("cave_steps", 50)):
-        if not parameters[name] >= least:
-            raise InputError(f"The option {name} is {parameters[name]}; give {least} or more.")
+    """Refuse a step that does not resolve the motion."""
     if parameters["step"] > 0.25 * min(parameters["duration"], parameters["radius"] / parameters["speed"]):
         raise InputError(
             f"The step {parameters['step']} is over a quarter of the duration or of radius/speed; give a shorter one."

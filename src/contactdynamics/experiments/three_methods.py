@@ -21,14 +21,19 @@ import numpy as np
 from scipy.special import ellipkinc
 
 from contactdynamics import events, penalty
-from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Row, Verdict
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.laws import Law
 from contactdynamics.motion import integrate
 from contactdynamics.system import Constraint, System
 
 FIGURE = "2004, sections 1.2 to 1.4 and 5.3"
-PARAMETERS = {"steps": 3200, "overlap": 1e-3, "friction": 0.3, "start_degrees": 30.0}
+PARAMETERS = Options(
+    steps=Option(3200, "steps of Contact Dynamics, in its finest run", least=100, most=1_000_000),
+    overlap=Option(1e-3, "overlap allowed to the springs of the penalty method, in its finest run", "m", least=1e-5,
+                   most=0.02),
+    friction=Option(0.3, "friction coefficient of the bar; from 1.2 on it may jam (Painlevé)", "1", least=0, below=1.2),
+    start_degrees=Option(30.0, "where the particle starts, from the top of the dome", "degrees", least=5, most=80),
+)  # fmt: skip
 QUICK = {"steps": 800, "overlap": 8e-3}
 
 GRAVITY = 9.81
@@ -135,14 +140,6 @@ SYSTEMS = {"curve": curve, "bar": bar, "stack": stack}
 
 
 def build(p):
-    if p["steps"] < 100:
-        raise InputError(f"steps={p['steps']} is too coarse; give 100 or more.")
-    if not 1e-5 <= p["overlap"] <= 0.02:
-        raise InputError(f"overlap={p['overlap']} is outside what can be computed here; give 1e-5 to 0.02.")
-    if not 0 <= p["friction"] < 1.2:
-        raise InputError(f"friction={p['friction']}: give 0 up to 1.2; above it the bar may jam (Painleve).")
-    if not 5 <= p["start_degrees"] <= 80:
-        raise InputError(f"start_degrees={p['start_degrees']} from the top of the dome; give 5 to 80.")
     return {name: compare(make(p), p) for name, make in SYSTEMS.items()}
 
 
