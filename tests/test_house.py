@@ -231,7 +231,7 @@ def test_commands_and_links_of_the_documentation_exist(page):
     text = page.read_text()
     for command in re.findall(r"(?:`|bin/)cdyn ([a-z]+)", text):
         assert command in commands.commands, f"{page.name} names the command `cdyn {command}`"
-    for name in re.findall(r"cdyn run ([a-z0-9-]+)\b", text):
+    for name in re.findall(r"cdyn (?:run|options) ([a-z0-9-]+)\b(?!\.py)", text):
         assert name in runner.names(), f"{page.name} names the experiment {name}"
     for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
