@@ -6,13 +6,12 @@ a cylinder of unit thickness: densities of 2D scenes are masses per unit area.
 
 import math
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import cached_property
 
 import numpy as np
 
 from .errors import InputError, as_numbers, is_number
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+from .unions import union_of_disks, union_of_spheres
 
 
 class MassProperties:
@@ -110,8 +109,8 @@ class Cluster:
     """Several spheres or disks as one rigid body.
 
     ``radii`` (k,) and ``centres`` (k, 2 or 3) in any frame; the body's position is its centre of mass
-    (``center_of_mass`` in that frame). Overlapping parts count once: the mass properties are those of the union
-    (exact for disks; for spheres by Gauss integration over exact plane sections, relative error about 1e-6 at most).
+    (``center_of_mass`` in that frame). Overlapping parts count once: the mass properties are those of the union, exact
+    to rounding (see `unions`), and computed when they are first asked for.
     """
 
     def __init__(self, radii, centres):
@@ -125,77 +124,37 @@ class Cluster:
         if not (np.isfinite(given).all() and np.isfinite(self.radii).all() and (self.radii > 0).all()):
             raise InputError("Cluster got a radius or a centre that is not a finite number; give positive radii.")
         self.dimension = given.shape[1]
-        centres = np.zeros((len(given), 3))
-        centres[:, : self.dimension] = given
-        union = _union_of_disks if self.dimension == 2 else _union_of_spheres
-        self._properties = union(self.radii, centres)
-        self.center_of_mass = self._properties.centre[: self.dimension]
-        self._centres = centres - self._properties.centre
+        self._given = given.copy()
 
     def __repr__(self):
         return f"Cluster of {len(self.radii)} {'disks' if self.dimension == 2 else 'spheres'}"
+
+    @cached_property
+    def _properties(self) -> MassProperties:
+        """Of the union, with its centre in the frame of the centres given."""
+        middle = self._given.mean(axis=0)  # near the cluster: no digits are lost far from the origin
+        union = union_of_disks if self.dimension == 2 else union_of_spheres
+        volume, first, second = union(self.radii, self._given - middle)
+        d = self.dimension
+        moments, squares, shift = np.zeros(3), np.zeros((3, 3)), np.zeros(3)
+        moments[:d], squares[:d, :d], shift[:d] = first, second, middle
+        found = _tensor(volume, moments, squares)
+        found.centre = found.centre + shift
+        return found
+
+    @property
+    def center_of_mass(self) -> np.ndarray:
+        """(d,) in the frame of the centres given."""
+        return self._properties.centre[: self.dimension]
 
     def mass_properties(self) -> MassProperties:
         return MassProperties(self._properties.volume, np.zeros(3), self._properties.inertia)
 
     def balls(self):
         """The spheres or disks that make up the shape: radii (k,) and centres (k, 3), from the centre of mass."""
-        return self.radii, self._centres
-
-
-def _free_arcs(radii, centres):
-    """Arcs (circle, begin, end) of the boundary of a union of disks: those parts of circles inside no other disk."""
-    arcs = []
-    for i, (r, c) in enumerate(zip(radii, centres, strict=True)):
-        covered, hidden = [], False
-        for j, (s, e) in enumerate(zip(radii, centres, strict=True)):
-            if i == j:
-                continue
-            d = e[:2] - c[:2]
-            distance = math.hypot(*d)
-            if distance >= r + s or (distance + s <= r and not (distance == 0 and r == s)):
-                continue
-            if distance + r <= s:
-                # Inside the other disk; of two equal disks the first one counts.
-                hidden = hidden or not (distance == 0 and r == s and i < j)
-                continue
-            half = math.acos(max(-1.0, min(1.0, (distance**2 + r**2 - s**2) / (2 * distance * r))))
-            middle = math.atan2(d[1], d[0])
-            covered.append(((middle - half) % (2 * math.pi), 2 * half))
-        if not hidden:
-            arcs += [(i, begin, end) for begin, end in _complement(covered)]
-    return arcs
-
-
-def _complement(covered):
-    """The intervals of [0, 2 pi) left free by (begin, length) intervals that may wrap around."""
-    pieces = []
-    for begin, length in covered:
-        end = begin + length
-        pieces += [(begin, end)] if end <= 2 * math.pi else [(begin, 2 * math.pi), (0.0, end - 2 * math.pi)]
-    free, at = [], 0.0
-    for begin, end in sorted(pieces):
-        if begin > at:
-            free.append((at, begin))
-        at = max(at, end)
-    return free + ([(at, 2 * math.pi)] if at < 2 * math.pi else [])
-
-
-def _area_integrals(radii, centres):
-    """Integrals of 1, x, y, x^2, y^2, xy over a union of disks, by Green's theorem along its boundary arcs."""
-    total = np.zeros(6)
-    for i, begin, end in _free_arcs(radii, centres):
-        parts = max(1, math.ceil((end - begin) / (math.pi / 2)))
-        edges = np.linspace(begin, end, parts + 1)
-        for low, high in pairwise(edges):
-            angle = 0.5 * (low + high) + 0.5 * (high - low) * _NODES
-            weight = 0.5 * (high - low) * _WEIGHTS * radii[i]
-            x, y = centres[i, 0] + radii[i] * np.cos(angle), centres[i, 1] + radii[i] * np.sin(angle)
-            dx, dy = -np.sin(angle), np.cos(angle)
-            forms = (0.5 * (x * dy - y * dx), 0.5 * x**2 * dy, -0.5 * y**2 * dx, x**3 / 3 * dy, -(y**3) / 3 * dx,
-                     0.5 * x**2 * y * dy)  # fmt: skip
-            total += [weight @ f for f in forms]
-    return total
+        centres = np.zeros((len(self.radii), 3))
+        centres[:, : self.dimension] = self._given - self.center_of_mass
+        return self.radii, centres
 
 
 def _tensor(volume, first, second):
@@ -203,43 +162,3 @@ def _tensor(volume, first, second):
     centre = first / volume
     central = second - volume * np.outer(centre, centre)
     return MassProperties(volume, centre, np.trace(central) * np.eye(3) - central)
-
-
-def _union_of_disks(radii, centres):
-    area, sx, sy, sxx, syy, sxy = _area_integrals(radii, centres)
-    return _tensor(area, np.array([sx, sy, 0.0]), np.array([[sxx, sxy, 0], [sxy, syy, 0], [0, 0, 0.0]]))
-
-
-def _union_of_spheres(radii, centres):
-    """Volume integrals over plane sections z = const; sections change their topology only between the breaks."""
-    breaks = list(np.concatenate([centres[:, 2] - radii, centres[:, 2] + radii]))
-    for i in range(len(radii)):
-        for j in range(i):
-            breaks += _extremes_of_intersection(radii[i], centres[i], radii[j], centres[j])
-    breaks = np.unique(breaks)
-    volume, first, second = 0.0, np.zeros(3), np.zeros((3, 3))
-    for low, high in pairwise(breaks):
-        # z = middle + half sin(phi): smooth at both ends, where sections open and close like square roots.
-        phi, weights = 0.5 * math.pi * _NODES, 0.5 * math.pi * _WEIGHTS
-        heights = 0.5 * (low + high) + 0.5 * (high - low) * np.sin(phi)
-        for z, weight in zip(heights, weights * 0.5 * (high - low) * np.cos(phi), strict=True):
-            square = radii**2 - (z - centres[:, 2]) ** 2
-            cut = square > 0
-            a, sx, sy, sxx, syy, sxy = _area_integrals(np.sqrt(square[cut]), centres[cut])
-            volume += weight * a
-            first += weight * np.array([sx, sy, z * a])
-            second += weight * np.array([[sxx, sxy, z * sx], [sxy, syy, z * sy], [z * sx, z * sy, z * z * a]])
-    return _tensor(volume, first, second)
-
-
-def _extremes_of_intersection(r, c, s, e):
-    """The lowest and highest z of the circle in which two spheres meet, if they do."""
-    axis = e - c
-    distance = math.sqrt(axis @ axis)
-    if not abs(r - s) < distance < r + s:
-        return []
-    along = (distance**2 + r**2 - s**2) / (2 * distance)
-    radius = math.sqrt(max(0.0, r**2 - along**2))
-    z = c[2] + axis[2] / distance * along
-    reach = radius * math.sqrt(max(0.0, 1 - (axis[2] / distance) ** 2))
-    return [z - reach, z + reach]
