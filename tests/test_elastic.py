@@ -233,6 +233,8 @@ def test_wrong_bars_are_told():
         cd.elastic.beam(length=1.0, mass=1.0, bending=1.0, elements=0)
     with pytest.raises(cd.InputError, match="from 1 to 5"):
         cd.elastic.modes(*cd.elastic.bar(length=1.0, mass=1.0, wave_speed=1.0, elements=4), 9)
+    with pytest.raises(cd.InputError, match="not positive definite"):
+        cd.elastic.modes(np.ones((3, 3)), np.eye(3), 2)
 
 
 @pytest.mark.parametrize("setting", ["elements=4", "speed=0", "friction=-1", "courant=no"])

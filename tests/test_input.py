@@ -99,6 +99,25 @@ def test_inertia(inertia, words):
         run(particle(inertia=inertia))
 
 
+def test_inertia_that_rounding_makes_definite(rng):
+    # B^T B with fewer rows than columns is singular; what rounding leaves of its smallest eigenvalue has either sign.
+    for n in range(2, 7):
+        for _ in range(10):
+            b = rng.normal(size=(n - 1, n)) * 10 ** rng.uniform(-3, 3, size=n)
+            with refused("not positive definite", "positive mass"):
+                cd.System(inertia=b.T @ b)
+
+
+def test_light_and_heavy_freedoms_are_no_rounding():
+    # masses 1e-9 and 1e9, linked: A = [[m, c], [c, M]] is definite as long as c^2 < m M
+    size = np.sqrt([1e-9, 1e9])
+    for share in (0.0, 0.9, 1 - 1e-6):
+        system = cd.System(inertia=[[1e-9, share], [share, 1e9]])
+        a, inverse = system.inertias(0.0, np.zeros(2))
+        product = (a @ inverse) / size[:, None] * size  # in units of each freedom; condition 2 / (1 - share)
+        assert np.allclose(product, np.eye(2), rtol=0, atol=32 * np.finfo(float).eps / (1 - share))
+
+
 def test_inertia_that_degenerates_later():
     with refused("not positive definite", "eigenvalue"):
         run(particle(inertia=lambda t, q: np.diag([1.0, q[1]]), constraints=()))

@@ -79,6 +79,40 @@ def test_intersection_against_alternating_projections():
         assert sets.Intersection(*parts).project(0.0, x) == pytest.approx(expected, abs=1e-9)
 
 
+def apart(n, gap, rng):
+    """Pairs of sets in n dimensions with ``gap`` between them, in any direction, and a third that would meet both."""
+    away = rng.normal(size=n)
+    away /= np.sqrt(away @ away)
+    left, right = sets.Ball(np.zeros(n), 1.0), sets.Ball((2 + gap) * away, 1.0)
+    wall, large = sets.HalfSpace(-away, -(1 + gap)), sets.Ball(np.zeros(n), 10.0)
+    square = np.eye(n) + 3 * np.outer(away, away)
+    egg = sets.Region(lambda t, x: x @ square @ x - 4.0, gradient=lambda t, x: 2 * square @ x)  # reaches 1 along `away`
+    return (left, right), (left, wall), (left, wall, large), (egg, wall)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("gap", [3.0, 0.1, 1e-4, 1e-8])
+def test_parts_that_do_not_meet_are_told_whatever_the_rounding(n, gap, rng):
+    # Newton's method has nowhere to go there, and the last bit decides where it wanders: contradictions, multipliers
+    # without bounds, or neither. The point of the user is told, always in the same words.
+    for parts in apart(n, gap, rng):
+        x = rng.normal(size=n) * 3 + 4 * np.eye(n)[0]
+        with pytest.raises(cd.InputError) as caught:
+            sets.Intersection(*parts).project(0.0, x)
+        assert f"No point near x = {np.round(x, 6).tolist()}" in str(caught.value)
+        assert "its parts do not meet or hardly do" in str(caught.value)
+
+
+@pytest.mark.parametrize("overlap", [0.1, 1e-4, 1e-8])
+def test_a_thin_lens_is_found(overlap):
+    # The tip of the lens of two unit disks with centres 2 - overlap apart; it is known to eps / (angle of the normals).
+    half = 1 - overlap / 2
+    tip = np.array([half, math.sqrt((1 - half) * (1 + half))])
+    lens = sets.Intersection(sets.Ball((0, 0), 1), sets.Ball((2 - overlap, 0), 1))
+    for x in ((0, 3), (0.3, 2), (5, 5)):
+        assert lens.project(0.0, x) == pytest.approx(tip, abs=64 * np.finfo(float).eps / tip[1])
+
+
 def test_projection_on_a_region_meets_its_normal():
     # Ellipse x^2/4 + y^2 = 1: the nearest point to (x, y) is (4 x / (4 + l), y / (1 + l)), l the root of f = 0.
     ellipse = sets.Region(lambda t, x: x[0] ** 2 / 4 + x[1] ** 2 - 1)
@@ -250,7 +284,7 @@ def test_a_network_does_not_depend_on_the_number_of_steps():
         (lambda: sets.Polyhedron([[1, 0], [0, 0]], [1, 1]).project(0, (0, 0)), "normal of the polyhedron is zero"),
         (lambda: sets.Polyhedron([[1, 0], [-1, 0]], [-1, -1]).project(0, (0, 0)), "Polyhedron is empty at t = 0"),
         (lambda: sets.Polyhedron.hull([(0, 0), (1, 1), (2, 2)]), "no interior"),
-        (lambda: sets.Intersection(sets.Ball((0, 0), 1), sets.Ball((5, 0), 1)).project(0, (0, 3)), "Intersection"),
+        (lambda: sets.Intersection(sets.Ball((0, 0), 1), sets.Ball((5, 0), 1)).project(0, (0, 3)), "do not meet"),
         (lambda: sets.Intersection(sets.Ball((0, 0), 1), sets.Ball((2.0001, 0), 1)).project(0, (0, 3)), "do not meet"),
         (lambda: sets.Intersection(sets.Ball((0, 0), 1), 3), "give sets"),
         (lambda: sets.Intersection(), "give sets"),

@@ -8,7 +8,7 @@ for `System(inertia=A, stiffness=K)`; a step of the scheme midpoint is not limit
 import numpy as np
 from scipy.linalg import eigh, qr
 
-from .errors import InputError, is_number
+from .errors import InputError, is_definite, is_number
 
 
 def bar(*, length: float, mass: float, wave_speed: float, elements: int, lumped: bool = True):
@@ -65,6 +65,8 @@ def modes(inertia: np.ndarray, stiffness: np.ndarray, count: int) -> tuple[np.nd
     n = len(inertia)
     if not (isinstance(count, int) and 1 <= count <= n):
         raise InputError(f"The count of modes is {count!r}; give a whole number from 1 to {n}.")
+    if not is_definite(np.asarray(inertia, dtype=float)):
+        raise InputError("The inertia of the modes is not positive definite; give every freedom a positive mass.")
     squares, shapes = eigh(stiffness, inertia)
     rigid = squares < 1e-9 * squares[-1]
     squares[rigid] = 0.0

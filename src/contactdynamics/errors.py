@@ -42,3 +42,16 @@ def as_numbers(name: str, value) -> np.ndarray:
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         raise InputError(f"{name} is {value!r}; give numbers.") from None
+
+
+def is_definite(matrix: np.ndarray) -> bool:
+    """Whether a symmetric ``matrix`` (n, n) is positive definite, by more than the rounding of its entries.
+
+    Judged with its diagonal scaled to 1, so that light and heavy freedoms may stand side by side.
+    """
+    diagonal = np.diagonal(matrix)
+    if not (diagonal > 0).all():
+        return False
+    size = np.sqrt(diagonal)
+    smallest = np.linalg.eigvalsh(matrix / size / size[:, None])[0]
+    return bool(smallest > 16 * len(matrix) * np.finfo(float).eps)

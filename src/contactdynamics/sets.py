@@ -76,27 +76,36 @@ class Set:
         values, gradients = self.rows(t, x)
         if not (values > 0).any():
             return x
-        y, multipliers, last, scale = x, np.zeros(len(values)), np.inf, np.abs(x).max()
+        y, multipliers, last = x, np.zeros(len(values)), np.inf
         for _ in range(MAX_ITERATIONS):
             kept = values > -np.inf
-            metric = _positive(np.eye(len(x)) + self.second(t, y, multipliers))
+            metric = _metric(np.eye(len(x)) + self.second(t, y, multipliers))
+            if metric is None:
+                break
             z = y - np.linalg.solve(metric, y - x)
+            linear = values[kept] + gradients[kept] @ (z - y)
             multipliers = np.zeros(len(values))
-            multipliers[kept] = _pushes(self, t, metric, z, gradients[kept], values[kept] + gradients[kept] @ (z - y))
+            try:
+                multipliers[kept] = _pushes(metric, z, gradients[kept], linear)
+            except InputError:  # the linearised inequalities contradict each other
+                break
             new = z - np.linalg.solve(metric, gradients.T @ multipliers)
+            if not np.isfinite(new).all():
+                break
             change, y = np.linalg.norm(new - y), new
-            scale = max(scale, np.abs(y).max(), np.abs(x - y).max())
-            if change <= 1e-15 * scale or last <= change <= 1e-9 * scale:  # as small as rounding lets it be
-                return y
-            last = change
+            scale = max(np.abs(x).max(), np.abs(y).max())
             values, gradients = self.rows(t, y)
+            # As near as rounding lets it come, and inside: a wandering y may rest for a while outside.
+            if change <= 1e-15 * scale or last <= change <= 1e-9 * scale:
+                if _outside(values, gradients) <= 1e-9 * scale:
+                    return y
+            last = change
+        # Where the parts do not meet, the last bit decides how y wanders off: every way of it ends here.
         raise _hardly(self, t, x)
 
     def violation(self, t: float, x) -> float:
         """How far ``x`` lies outside at the time ``t``: the largest f_i / |grad f_i|, or 0."""
-        values, gradients = self.rows(t, _point(x))
-        outside = values > 0
-        return float((values[outside] / np.linalg.norm(gradients[outside], axis=1)).max(initial=0.0))
+        return _outside(*self.rows(t, _point(x)))
 
 
 def _hardly(set_: Set, t: float, x: np.ndarray) -> InputError:
@@ -106,24 +115,29 @@ def _hardly(set_: Set, t: float, x: np.ndarray) -> InputError:
     )
 
 
-def _positive(matrix: np.ndarray) -> np.ndarray:
-    """A symmetric matrix with its eigenvalues raised to 0.1 where they are less: a set that curves away."""
+def _outside(values: np.ndarray, gradients: np.ndarray) -> float:
+    """The largest f_i / |grad f_i|, or 0."""
+    outside = values > 0
+    return float((values[outside] / np.linalg.norm(gradients[outside], axis=1)).max(initial=0.0))
+
+
+def _metric(matrix: np.ndarray) -> np.ndarray | None:
+    """A symmetric matrix with its eigenvalues brought between 0.1 and 1e12; None where it is not finite.
+
+    Small ones come from a set that curves away, large ones from multipliers that grow beyond all bounds. Any such
+    metric leads to the same nearest point, and its equations can be solved on every machine.
+    """
+    if not np.isfinite(matrix).all():
+        return None
     eigenvalues, axes = np.linalg.eigh(matrix)
-    return matrix if eigenvalues[0] >= 0.1 else (axes * np.maximum(eigenvalues, 0.1)) @ axes.T
+    if 0.1 <= eigenvalues[0] and eigenvalues[-1] <= 1e12:
+        return matrix
+    return (axes * np.clip(eigenvalues, 0.1, 1e12)) @ axes.T
 
 
-def _pushes(
-    set_: Set, t: float, metric: np.ndarray, z: np.ndarray, gradients: np.ndarray, values: np.ndarray
-) -> np.ndarray:
+def _pushes(metric: np.ndarray, z: np.ndarray, gradients: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Multipliers l >= 0 (m,): z - H^-1 N^T l is the point in {values + N (y - z) <= 0} next to z in the metric H."""
-    try:
-        return least_multipliers(metric, z, -gradients, gradients @ z - values)
-    except np.linalg.LinAlgError:  # the multipliers grew beyond all bounds
-        raise _hardly(set_, t, z) from None
-    except InputError:
-        raise InputError(
-            f"The {type(set_).__name__} is empty at t = {t:.6g}: its inequalities contradict each other; check signs."
-        ) from None
+    return least_multipliers(metric, z, -gradients, gradients @ z - values)
 
 
 class Ball(Set):
@@ -201,7 +215,13 @@ class Polyhedron(Set):
     def project(self, t, x):
         x = _point(x)
         values, normals = self.rows(t, x)
-        return x - normals.T @ _pushes(self, t, np.eye(len(x)), x, normals, values)
+        try:
+            return x - normals.T @ _pushes(np.eye(len(x)), x, normals, values)
+        except InputError:
+            raise InputError(
+                f"The {type(self).__name__} is empty at t = {t:.6g}: its inequalities contradict each other; check "
+                "signs."
+            ) from None
 
 
 class HalfSpace(Polyhedron):

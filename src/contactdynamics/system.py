@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, is_definite
 from .frames import frame
 from .laws import Law
 from .state import State
@@ -183,7 +183,7 @@ class System:
             raise InputError(f"The inertia has shape {a.shape}; give a square matrix (n, n) or a diagonal (n,).")
         if not np.isfinite(a).all() or np.abs(a - a.T).max() > 1e-12 * np.abs(a).max():
             raise InputError("The inertia matrix is not finite and symmetric; give A = A^T.")
-        if not np.linalg.eigvalsh(a).min() > 0:
+        if not is_definite(a):
             raise InputError(
                 f"The inertia is not positive definite (smallest eigenvalue {np.linalg.eigvalsh(a).min():.3g}); "
                 "give every degree of freedom a positive mass."
