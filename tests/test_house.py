@@ -21,8 +21,8 @@ PACKAGE = ROOT / "src" / "contactdynamics"
 # From the lowest to the highest; a module or sub-package imports only from lower layers (and from its own package).
 LAYERS = [
     {"errors", "_version", "_jit", "state", "progress", "unions"},
-    {"laws", "frames", "quaternions", "shapes", "loads", "team", "elastic", "circles"},
-    {"materials", "solvers", "system", "detection", "rigid", "polygons"},
+    {"laws", "frames", "quaternions", "shapes", "loads", "team", "elastic", "circles", "hooks"},
+    {"materials", "solvers", "system", "detection", "rigid", "polygons", "outlets"},
     {"generalised"},
     {"contacts", "scene", "schemes", "sets", "instants", "narrow", "masonry"},
     {

@@ -1,21 +1,27 @@
-"""Ready parts of scenes: sieve curves, pavements, pouring, lattices, rain, boxes, masonry; in 2D and 3D.
+"""Ready parts of scenes: sieve curves, pavements, pouring, outlets, lattices, rain, boxes, masonry; in 2D and 3D.
 
 The last axis of a scene points up. Everything random follows from a seed: two scenes built alike have the same bits.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from . import circles, quaternions
 from .errors import InputError
+from .hooks import Hook, name_of
 from .masonry import Arch, arch, column, wall
+from .outlets import Outlet
+from .polygons import Polygon
 from .scene import join
 from .shapes import HalfPlane, Plane
 from .state import Balls, Bodies, Planes
 
 __all__ = [
     "Arch",
+    "Irregular",
+    "Outlet",
     "Pour",
     "Sieve",
     "arch",
@@ -300,7 +306,25 @@ def _turned(orientation, vectors) -> np.ndarray:
     return quaternions.product(quaternions.product(orientation, pure), quaternions.conjugate(orientation))[:, 1:]
 
 
-class Pour:
+# What a file holds of a pour, beside its sieve, axis and shape.
+POUR = {
+    "material": str, "rate": float, "count": int, "radius": float, "seed": int, "from_above": bool, "dimension": int,
+    "first": int,
+}  # fmt: skip
+
+
+class Irregular(NamedTuple):
+    """Grains with corners for `Pour`: `Polygon.irregular` with these options. Unlike a function, a file can hold it."""
+
+    sides: tuple = (5, 9)
+    spread: float = 0.5
+    elongation: float = 1.0
+
+    def __call__(self, diameter: float, rng) -> Polygon:
+        return Polygon.irregular(0.5 * diameter, **self._asdict(), seed=rng)
+
+
+class Pour(Hook):
     """Grains created one by one at rest, ``rate`` per second, each as low as possible in contact with what is there.
 
     The vertical of each grain is drawn uniformly within ``radius`` of the axis through ``axis`` (d-1,). A grain may be
@@ -311,11 +335,12 @@ class Pour:
         sim = Simulation(scene, time_step=2e-4)
         sim.before_step.append(pour)
 
-    ``shape(diameter, rng)`` makes the grains where they are not balls, such as
-    ``lambda diameter, rng: Polygon.irregular(diameter / 2, seed=rng)``; each is laid by the ball around it.
+    ``shape`` makes the grains where they are not balls: `Irregular`, or any function ``shape(diameter, rng)`` such as
+    ``lambda diameter, rng: Polygon.regular(6, radius=diameter / 2)``; each is laid by the ball around it.
 
     What comes depends only on the seed, the number of the grain and the present positions: a resumed run goes on with
-    the same bits. ``first`` is the body number of the first grain; the others follow where nothing else adds bodies.
+    the same bits. The result file holds the pour, but for a ``shape`` that is a function: such a run goes on from its
+    program. ``first`` is the body number of the first grain; the others follow where nothing else adds bodies.
     """
 
     def __init__(
@@ -332,16 +357,49 @@ class Pour:
         from_above: bool = False,
         shape=None,
     ):
-        if not (rate > 0 and count >= 1 and radius >= 0):
-            raise InputError(f"Pour got rate={rate!r}, count={count!r}, radius={radius!r}; give positive numbers.")
         if not scene.blocks:
             raise InputError("Pour got an empty scene; add the ground first.")
         self.material, self.sieve, self.rate, self.count, self.radius = material, _as_sieve(sizes), rate, count, radius
         self.seed, self.from_above, self.dimension, self.shape = int(seed), from_above, scene.dimension, shape
-        self.axis = np.zeros(self.dimension - 1) if axis is None else np.asarray(axis, dtype=float)
+        self.axis = np.zeros(self.dimension - 1) if axis is None else np.atleast_1d(np.asarray(axis, dtype=float))
+        self._check()
         tables = zip(*((block.bodies, block.balls, block.planes) for block in scene.blocks), strict=True)
         solids = [join(table, kind) for table, kind in zip(tables, (Bodies, Balls, Planes), strict=True)]
         self.first = self._create(0, scene, solids)
+
+    def to_file(self) -> dict:
+        """All numbers, and the name of a ``shape`` that is a function."""
+        shape, sieve = self.shape, self.sieve
+        return {name: kind(getattr(self, name)) for name, kind in POUR.items()} | {
+            "axis": self.axis.tolist(),
+            "sizes": {"diameters": sieve.diameters.tolist(), "passing": sieve.passing.tolist(), "by": sieve.by},
+            "shape": None if shape is None else shape._asdict() if isinstance(shape, Irregular) else name_of(shape),
+        }
+
+    @classmethod
+    def from_file(cls, parameters: dict) -> "Pour":
+        """The pour of a file; its first grain is there already."""
+        shape, sizes = parameters["shape"], parameters["sizes"]
+        if isinstance(shape, str):
+            raise InputError(
+                f"the grains of its Pour are made by the function {shape}, which no file can hold; go on from the "
+                "program that has it, with simulation.restore(path), or pour packings.Irregular(...)."
+            )
+        pour = cls.__new__(cls)
+        for name, kind in POUR.items():
+            setattr(pour, name, kind(parameters[name]))
+        pour.sieve, pour.axis = Sieve(**sizes), np.array(parameters["axis"], dtype=float)
+        pour.shape = None if shape is None else Irregular(**shape)
+        pour._check()
+        return pour
+
+    def _check(self) -> None:
+        if not (self.rate > 0 and self.count >= 1 and self.radius >= 0):
+            raise InputError(
+                f"Pour got rate={self.rate!r}, count={self.count!r}, radius={self.radius!r}; give positive numbers."
+            )
+        if self.axis.shape != (self.dimension - 1,) or not np.isfinite(self.axis).all():
+            raise InputError(f"Pour got axis={self.axis.tolist()}; give {self.dimension - 1} finite number(s).")
 
     @property
     def duration(self) -> float:

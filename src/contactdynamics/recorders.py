@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from . import storage
+from . import hooks, storage
 from .errors import InputError
 
 
@@ -61,14 +61,13 @@ class HDF5:
 
     def _take(self, simulation) -> None:
         self._frames.append(storage.frame_arrays(simulation))
-        self._checkpoint = storage.checkpoint_arrays(simulation)
+        self._checkpoint, self._hooks = storage.checkpoint_arrays(simulation), hooks.written(simulation.before_step)
         self._taken_step, self._log_rows = simulation.steps, len(self._log)
 
     def _commit(self, simulation) -> None:
         begin = time.monotonic()
-        storage.write(
-            self.path, simulation, self._frames, self._log[: self._log_rows], self._checkpoint, fresh=self._fresh
-        )
+        log = self._log[: self._log_rows]
+        storage.write(self.path, simulation, self._frames, log, self._checkpoint, self._hooks, fresh=self._fresh)
         self._fresh = False
         self._frames, self._log, self._log_rows = [], self._log[self._log_rows :], 0
         now = time.monotonic()

@@ -266,6 +266,16 @@ class Scene:
             self.changed_materials = True
         return first
 
+    def take_over(self, block: Block) -> None:
+        """Have the bodies of ``block`` alone, as a file has them: its materials meet as if they had been added."""
+        self.blocks, self._bodies_of = [block], {}
+        owner = np.concatenate([block.balls.body, block.planes.body])
+        made_of = np.concatenate([block.balls.material, block.planes.material])
+        for material in np.unique(made_of):
+            bodies = np.unique(owner[made_of == material])
+            free = bool((block.bodies.kind[bodies] == FREE).any())
+            self._bodies_of[int(material)] = (min(len(bodies), 2), free)
+
     # ---- loads -----------------------------------------------------------------------------------------------------
 
     def force(self, body: int, force=None, torque=None) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import assembly, iterations, quaternions, rigid
+from . import assembly, hooks, iterations, quaternions, rigid
 from . import contacts as prepare
 from .encounters import Encounters
 from .errors import ConvergenceError, ConvergenceWarning, EnergyWarning, InputError, energy_message, is_number
@@ -132,7 +132,7 @@ class Simulation:
         self.solver = solver
         self.threads, self._team, self._alone = int(threads), Team(int(threads)), Team(1)
         self.recorders = list(recorders)
-        self.before_step = []
+        self.before_step, self._awaited = [], None  # what the file of a restored run has in `before_step`
         self.stepping = False
         self.time, self.steps = 0.0, 0
         self.failures = 0
@@ -469,6 +469,11 @@ class Simulation:
 
     def _begin_recording(self):
         """Let the recorders write the state that they start from; those that have begun do nothing."""
+        if self._awaited is not None:
+            entries, self._awaited = self._awaited, None
+            difference = hooks.recalled(self.before_step, entries)
+            if difference:
+                warnings.warn(difference, stacklevel=3)
         for recorder in self.recorders:
             recorder.begin(self)
 
@@ -819,14 +824,17 @@ class Simulation:
     def restore(self, path) -> "Simulation":
         """Take over the last state of a result file, to go on from it with the same bits.
 
-        Materials, drives and forces stay those of this simulation; a recorder on the same file goes on adding to it.
+        Materials, drives, forces and the functions in `before_step` stay those of this simulation, which must have the
+        dimension, the time step and the materials of the file; a recorder on the same file goes on adding to it.
         """
         from . import storage
 
         with storage.Recording(path) as recording:
+            storage.check_likeness(recording, self)
             block = storage.last_block(recording)
             checkpoint = storage.checkpoint(recording)
             scaled = storage.scaled_spins(recording)
+            self._awaited = recording.parameters.get("before_step")
             self.steps, self.time = int(recording.file["frames/step"][-1]), float(recording.times[-1])
         self.scene.blocks, self._taken = [block], 1
         order = checkpoint.get("row_order", np.arange(len(block.bodies.mass)))  # none in files of unsorted bodies
@@ -853,22 +861,20 @@ class Simulation:
 
     @classmethod
     def from_file(cls, path, **options) -> "Simulation":
-        """The simulation of a result file, ready to go on; ``options`` replace those of the file."""
-        from . import storage
+        """The simulation of a result file, ready to go on; ``options`` replace those of the file.
+
+        What the file cannot hold, functions of a program, is refused by name: go on with `restore` in that program.
+        """
+        from . import packings, storage  # noqa: F401, packings has the hooks of the package
 
         with storage.Recording(path) as recording:
             scene = storage.load_scene(recording)
-            scene.blocks = [storage.last_block(recording)]
+            scene.take_over(storage.last_block(recording))
             scene.count = int(recording.file["checkpoint/numbers"][1])
             kept = recording.parameters["options"] | {"about": recording.parameters["about"]}
-            for material, count in enumerate(
-                np.bincount(scene.blocks[0].balls.material, minlength=len(scene.materials.names))
-            ):
-                scene._bodies_of[material] = (min(int(count), 2), bool(count))
-            for material in scene.blocks[0].planes.material:
-                number, free = scene._bodies_of[int(material)]
-                scene._bodies_of[int(material)] = (min(number + 1, 2), free)
+            before_step = hooks.made(recording.parameters.get("before_step", []), path)
         simulation = cls(scene, **(kept | options), check=False)
+        simulation.before_step = before_step
         return simulation.restore(path)
 
     def plot(self, ax=None, **options):

@@ -30,6 +30,7 @@ import numpy as np
 from . import quaternions
 from ._version import __version__
 from .errors import InputError
+from .hooks import name_of
 from .laws import Law
 from .loads import Profile
 from .scene import Block, Scene
@@ -86,12 +87,12 @@ def checkpoint_arrays(simulation) -> dict:
 
 
 def _functions(table: dict) -> dict:
-    """Functions of time by body, as JSON: profiles with their numbers, others as "function"."""
+    """Functions of time by body, as JSON: profiles with their numbers, others by name."""
 
     def one(function):
         if isinstance(function, Profile):
             return {"kind": function.kind, "numbers": [np.asarray(n).tolist() for n in function.numbers]}
-        return {"kind": "function"}
+        return {"kind": "function", "name": name_of(function)}
 
     def many(value):
         return (
@@ -113,7 +114,7 @@ def parameters(simulation) -> dict:
     springs = [
         [np.asarray(column[k]).tolist() for column in scene.springs()] for k in range(len(scene.springs().first))
     ]
-    names = ("time_step", "tolerance", "max_iterations", "solver", "penetration", "recovery", "on_failure")
+    names = ("time_step", "tolerance", "max_iterations", "solver", "threads", "penetration", "recovery", "on_failure")
     return {
         "dimension": scene.dimension,
         "gravity": scene.gravity.tolist(),
@@ -197,8 +198,20 @@ def _write_checkpoint(file: h5py.File, arrays: dict) -> None:
             )
 
 
-def write(path: Path, simulation, frames: list[dict], log: list[tuple], checkpoint: dict, *, fresh: bool) -> None:
-    """Add frames and log rows to the file, as one atomic change; ``fresh`` starts it anew."""
+def _plain(value):
+    """NumPy's numbers and arrays, which JSON does not know."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return str(value)
+
+
+def write(
+    path: Path, simulation, frames: list[dict], log: list[tuple], checkpoint: dict, before_step: list, *, fresh: bool
+) -> None:
+    """Add frames and log rows to the file, as one atomic change; ``fresh`` starts it anew.
+
+    ``checkpoint`` and ``before_step`` (of `hooks.written`) belong to the last frame.
+    """
     scratch = path.with_name(f".{path.name}.tmp")
     if fresh or not path.exists():
         scratch.unlink(missing_ok=True)
@@ -207,7 +220,8 @@ def write(path: Path, simulation, frames: list[dict], log: list[tuple], checkpoi
     try:
         with h5py.File(scratch, "a") as file:
             file.attrs.update({"format": FORMAT, "layout": LAYOUT, "version": __version__})
-            file.attrs["parameters"] = json.dumps(parameters(simulation))
+            said = parameters(simulation) | {"before_step": before_step}
+            file.attrs["parameters"] = json.dumps(said, default=_plain)
             _append_static(file, simulation)
             if frames:
                 _append_frames(file, frames)
@@ -390,16 +404,19 @@ def load_scene(recording: Recording) -> Scene:
             scene.materials.axes[tuple(entry["pair"])] = np.array(entry["axis"])
     scene.materials.order = [tuple(pair) for pair in p["order"]]
 
-    def function(value):
+    def function(value, body, what):
         if value["kind"] == "function":
             raise InputError(
-                f"{recording.path} has a motion or force that is a Python function, which no file can hold; go on from "
-                "the program that made it, with simulation.restore(path), or run it as an experiment."
+                f"The {what} of body {body} in {recording.path} is the Python function {value.get('name', '')}, which "
+                "no file can hold; go on from the program that has it, with simulation.restore(path), or run it as an "
+                "experiment."
             )
         return Profile(value["kind"], tuple(np.array(n) for n in value["numbers"]))
 
-    scene.drives = {int(k): tuple(function(f) for f in v) for k, v in p["drives"].items()}
-    scene.forces = {int(k): [tuple(function(f) for f in pair) for pair in v] for k, v in p["forces"].items()}
+    scene.drives = {int(k): tuple(function(f, k, "motion") for f in v) for k, v in p["drives"].items()}
+    scene.forces = {
+        int(k): [tuple(function(f, k, "force") for f in pair) for pair in v] for k, v in p["forces"].items()
+    }
     for spring in p["springs"]:
         first, second, anchor, other, stiffness, damping, length = spring
         scene.count = max(scene.count, first + 1, second + 1)
@@ -407,6 +424,22 @@ def load_scene(recording: Recording) -> Scene:
         scene.spring(first, None if second < 0 else second, stiffness=stiffness, damping=damping, length=length,
                      anchor=anchor[:d], other=other[:d])  # fmt: skip
     return scene
+
+
+def check_likeness(recording: Recording, simulation) -> None:
+    """Refuse a file whose run is of another kind than ``simulation``, which is to take over its last state."""
+    p, scene = recording.parameters, simulation.scene
+    for what, file, here in (
+        ("dimension", p["dimension"], scene.dimension),
+        ("time_step", p["options"]["time_step"], simulation.time_step),
+        ("materials", [m["name"] for m in p["materials"]], scene.materials.names),
+        ("laws", len(p["order"]), len(simulation.model.laws)),
+    ):
+        if file != here:
+            raise InputError(
+                f"{recording.path} has {what} {file}, and the simulation {here}; a run goes on with its own: build the "
+                "scene as for that run."
+            )
 
 
 def last_block(recording: Recording) -> Block:

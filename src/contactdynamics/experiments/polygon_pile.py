@@ -15,7 +15,6 @@ import numpy as np
 from contactdynamics import analysis, packings
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict, recorded
 from contactdynamics.plotting import plot_scene
-from contactdynamics.polygons import Polygon
 from contactdynamics.scene import Scene
 from contactdynamics.shapes import HalfPlane
 from contactdynamics.simulation import Simulation
@@ -56,11 +55,7 @@ class Pile(NamedTuple):
 def build(parameters):
     p = parameters
     low, high = (int(s) for s in p["sides"])
-
-    def grain(diameter, rng):
-        return Polygon.irregular(0.5 * diameter, sides=(low, high), seed=rng)
-
-    return {"disks": pour(p, None, "run-disks"), "polygons": pour(p, grain, "run")}
+    return {"disks": pour(p, None, "run-disks"), "polygons": pour(p, packings.Irregular(sides=(low, high)), "run")}
 
 
 def ground_half(p) -> float:
