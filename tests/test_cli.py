@@ -1,5 +1,6 @@
 """The command `cdyn`: what it prints and writes, its exit codes, and the contract of every experiment."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -43,7 +44,10 @@ def build(parameters):
 def check(outcome, parameters):
     lowest = outcome.q.min()
     results = {"lowest": lowest, "times": outcome.times[:3], "nothing": np.nan, "count": np.int64(3)}
-    return Verdict(results, [Row("rests", "yes", bool(abs(lowest) < 1), abs(lowest) < parameters["height"])])
+    rows = [Row("rests", "yes", bool(abs(lowest) < 1), abs(lowest) < parameters["height"])]
+    if parameters["label"] == "misled":
+        rows.append(Row("falls", 1.0, 1.0, True, "hearsay"))
+    return Verdict(results, [*rows, Row("falls", 1.0, 1.0, True, "published")])
 
 
 def figure(outcome, parameters):
@@ -138,8 +142,8 @@ def test_own_experiment_by_path(cdyn, own):
     assert Path("here/figure.png").read_bytes().startswith(b"\x89PNG")
     summary = json.loads(Path("here/summary.json").read_text())
     assert list(summary) == [
-        "experiment", "title", "figure", "version", "quick", "parameters", "results", "published", "checks", "passed",
-        "seconds",
+        "experiment", "title", "figure", "version", "quick", "parameters", "results", "expected", "published",
+        "checks", "passed", "seconds",
     ]  # fmt: skip
     assert summary["experiment"] == "falling_ball" and summary["title"] == "A ball falls on a floor."
     assert summary["version"] == cd.__version__ and summary["quick"] is True and summary["passed"] is True
@@ -148,8 +152,13 @@ def test_own_experiment_by_path(cdyn, own):
     }  # fmt: skip
     assert summary["results"]["times"] == [0.0, 0.1, 0.2] and summary["results"]["nothing"] is None
     assert summary["results"]["count"] == 3
-    assert summary["published"] == {"rests": "yes"}
-    assert summary["checks"] == [{"quantity": "rests", "published": "yes", "computed": True, "passed": True}]
+    assert summary["expected"] == {"rests": "yes", "falls": 1.0}
+    assert summary["published"] == {"falls": 1.0}  # what no paper states is not published
+    assert summary["checks"] == [
+        {"quantity": "rests", "expected": "yes", "computed": True, "passed": True, "source": "own reference"},
+        {"quantity": "falls", "expected": 1.0, "computed": 1.0, "passed": True, "source": "published"},
+    ]
+    assert all(word in out for word in ("expected", "source", "own", "published", "computed", "verdict"))
     assert summary["seconds"] >= 0
 
 
@@ -176,9 +185,22 @@ def test_values_are_read_by_type(own):
 def test_failing_check_gives_exit_code_one(cdyn, own):
     code, out, err = cdyn("run", own, "--set", "height=0", "--out", "here")
     assert code == 1 and err == ""
-    assert "differs" in out and "agrees" not in out
+    assert out.count("differs") == 1 and out.count("agrees") == 1  # the other row still agrees
     assert json.loads(Path("here/summary.json").read_text())["passed"] is False
     assert Path("here/figure.png").exists()
+
+
+def test_a_source_that_is_none_of_the_known_ones(cdyn, own):
+    code, _, err = cdyn("run", own, "--set", "label=misled")
+    assert code == 2 and "'falls'" in err and "'hearsay'" in err and "closed form" in err
+
+
+@pytest.mark.parametrize("path", sorted(Path(runner.__file__).parent.glob("*.py")), ids=lambda p: p.stem)
+def test_every_row_of_the_shipped_experiments_says_its_source(path):
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    rows = [call for call in calls if ast.unparse(call.func) == "Row"]
+    for row in rows:
+        assert len(row.args) == 5 and row.args[4].value in runner.SOURCES, f"line {row.lineno}"
 
 
 def test_no_rows_is_not_a_pass():

@@ -130,11 +130,11 @@ def _print_table(experiment, verdict):
     from rich.table import Table
 
     table = Table(title=f"{experiment.name}: {experiment.title}", title_justify="left")
-    for heading in ("quantity", "published", "computed", "verdict"):
+    for heading in ("quantity", "expected", "source", "computed", "verdict"):
         table.add_column(heading)
     for row in verdict.rows:
         mark = "[green]agrees[/]" if row.passed else "[red]differs[/]"
-        table.add_row(row.quantity, _short(row.published), _short(row.computed), mark)
+        table.add_row(row.quantity, _short(row.expected), row.source, _short(row.computed), mark)
     Console().print(table)
 
 

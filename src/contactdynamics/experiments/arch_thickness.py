@@ -150,24 +150,32 @@ def check(outcome, parameters):
     coarse = 0.5 * math.pi / n
     rows = [
         Row("least friction of any arch", NOTHING_BELOW, outcome["nothing"],
-            abs(outcome["nothing"] - NOTHING_BELOW) < 0.05 * coarse + 1e-3),
+            abs(outcome["nothing"] - NOTHING_BELOW) < 0.05 * coarse + 1e-3, "published"),
         Row("friction below which sliding counts", RISE_BELOW, outcome["rise"],
-            abs(outcome["rise"] - RISE_BELOW) < 0.1 * coarse + 2e-3),
+            abs(outcome["rise"] - RISE_BELOW) < 0.1 * coarse + 2e-3, "published"),
     ]  # fmt: skip
     if found is None or exact is None:
         nothing = found is None and exact is None and friction < outcome["nothing"] + 1e-4
-        return Verdict(results, [Row("thickness / radius", "none stands", "none stands" if nothing else found, nothing),
+        return Verdict(results, [Row("thickness / radius", "none stands", "none stands" if nothing else found, nothing,
+                                     "published"),
                                  *rows])  # fmt: skip
     rows.insert(0, Row("thickness / radius, one-step test against linear programme", exact, found,
-                       abs(found - exact) <= 2 * accuracy))  # fmt: skip
+                       abs(found - exact) <= 2 * accuracy, "own reference"))  # fmt: skip
     if friction > outcome["rise"]:
         rows.insert(0, Row("thickness / radius of five hinges, by statics", hinged, found,
-                           abs(found - hinged) <= 2 * accuracy))  # fmt: skip
+                           abs(found - hinged) <= 2 * accuracy, "own reference"))  # fmt: skip
         rows.insert(0, Row(f"thickness / radius (many voussoirs; here {n})", MILANKOVITCH, found,
-                           abs(found - MILANKOVITCH) < coarse**2))  # fmt: skip
+                           abs(found - MILANKOVITCH) < coarse**2, "published"))  # fmt: skip
     else:
         rows.insert(
-            0, Row("thickness / radius, more than with large friction", f"> {hinged:.4f}", found, found > hinged)
+            0,
+            Row(
+                "thickness / radius, more than with large friction",
+                f"> {hinged:.4f}",
+                found,
+                found > hinged,
+                "own reference",
+            ),
         )
     return Verdict(results, rows)
 

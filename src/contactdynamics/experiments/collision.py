@@ -144,27 +144,32 @@ def check(outcome, parameters):
     thrown = balls.superball_formula(TABLE)
     hops = balls.superball_formula([1] * len(outcome["floor"][2]))
     rows = [
-        Row("outgoing velocity (tangential, normal)", expected.tolist(), outcome["outgoing"].tolist(), error < 1e-9),
-        Row("deviation from the formulas, all angles", 0.0, deviation, deviation < 1e-9),
+        Row("outgoing velocity (tangential, normal)", expected.tolist(), outcome["outgoing"].tolist(), error < 1e-9,
+            "closed form"),
+        Row("deviation from the formulas, all angles", 0.0, deviation, deviation < 1e-9, "closed form"),
         Row("superball: back from under a table", thrown[-1], outcome["table"][2][2],
-            np.allclose(outcome["table"][2][:3], thrown, atol=0.01)),
+            np.allclose(outcome["table"][2][:3], thrown, atol=0.01), "closed form"),
         Row("superball: forward speed after the bounces", [round(v, 3) for v in hops],
-            [round(v, 3) for v in outcome["floor"][2]], np.allclose(outcome["floor"][2], hops, atol=0.01)),
+            [round(v, 3) for v in outcome["floor"][2]], np.allclose(outcome["floor"][2], hops, atol=0.01),
+            "closed form"),
     ]  # fmt: skip
     for rho, velocities in outcome["together"].items():
         law_of_row = balls.row_formula(count, rho)
         rows.append(Row(f"row, all contacts together, rho = {rho:g}: first, others", law_of_row[:2].tolist(),
-                        velocities[[0, -1]].tolist(), np.abs(velocities - law_of_row).max() < 1e-9))  # fmt: skip
+                        velocities[[0, -1]].tolist(), np.abs(velocities - law_of_row).max() < 1e-9,
+                        "closed form"))  # fmt: skip
         events = balls.one_after_another(count, rho)
         if rho > 0:  # with rho = 0 the balls with gaps end as one, too, but only after many collisions
             rows.append(Row(f"row with gaps, rho = {rho:g}: last ball", float(events[-1]),
                             float(outcome["apart"][rho][-1]),
-                            abs(outcome["apart"][rho][-1] - events[-1]) < 1e-9))  # fmt: skip
+                            abs(outcome["apart"][rho][-1] - events[-1]) < 1e-9, "closed form"))  # fmt: skip
     return Verdict(results_of(outcome, parameters, sticking), rows + bar_rows(outcome["bar"], parameters))
 
 
 def bar_rows(bar, parameters):
-    rows = [Row("bar: error of the energy after impact, whole map", 0.0, bar["error"], bar["error"] < 1e-9)]
+    rows = [
+        Row("bar: error of the energy after impact, whole map", 0.0, bar["error"], bar["error"] < 1e-9, "closed form")
+    ]
     creates = bar["largest"] > 1 + 1e-6
     told = "told once, with the amount" if creates else "none told"
     for engine in ("system", "scene"):
@@ -173,7 +178,13 @@ def bar_rows(bar, parameters):
         if creates:
             passed = passed and abs(said["created"] - said["gained"]) < 1e-9 * said["gained"]
         rows.append(
-            Row(f"bar in a {engine}: energy created in the worst impact, warning", told, said["created"], passed)
+            Row(
+                f"bar in a {engine}: energy created in the worst impact, warning",
+                told,
+                said["created"],
+                passed,
+                "closed form",
+            )
         )
     return rows
 

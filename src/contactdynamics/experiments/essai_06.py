@@ -206,21 +206,22 @@ def check(outcome, parameters):
     early = plate["shock_time"] - reference.shock
     rows = [
         Row("order: shock on the cone, exit, shock on the plane (steps)", "in this order",
-            [order.shock, order.last, order.plane], 0 < order.shock < order.last < order.plane),
-        Row("time of the shock on the cone (exact value)", reference.shock, plate["shock_time"], abs(early) <= step),
+            [order.shock, order.last, order.plane], 0 < order.shock < order.last < order.plane, "published"),
+        Row("time of the shock on the cone (exact value)", reference.shock, plate["shock_time"], abs(early) <= step,
+            "closed form"),
         Row("change of energy in the flights", "0", plate["flight_energy_change"],
-            plate["flight_energy_change"] < 1e-12),
+            plate["flight_energy_change"] < 1e-12, "identity"),
         Row("shock on the plane: jump of the horizontal velocity", "0", plate["horizontal_jump_on_plane"],
-            plate["horizontal_jump_on_plane"] == 0),
+            plate["horizontal_jump_on_plane"] == 0, "published"),
         Row("shock on the plane: vertical velocity after", "0 (inelastic)", plate["vertical_velocity_after"],
-            plate["vertical_velocity_after"] < 1e-12 * np.abs(SPEED).max()),
+            plate["vertical_velocity_after"] < 1e-12 * np.abs(SPEED).max(), "published"),
         Row("angular momentum, A_V = 0: relative wandering", "0", plain["momentum_wandering"],
-            plain["momentum_wandering"] < 1e-12),
+            plain["momentum_wandering"] < 1e-12, "identity"),
     ]  # fmt: skip
     for name, key in (("angular momentum lost", "momentum_lost"), ("energy lost in sliding", "sliding_loss"),
                       ("distance to the exact end", "end_error")):  # fmt: skip
         ratio = plate[key] / half[key]
-        rows.append(Row(f"{name}: step / half step", "2 (first order)", ratio, 1.6 < ratio < 2.5))
+        rows.append(Row(f"{name}: step / half step", "2 (first order)", ratio, 1.6 < ratio < 2.5, "closed form"))
     if step == PARAMETERS["step"]:
         rows += plate_rows(plate, plain, reference)
     known = {name: getattr(reference, name) for name in ("shock", "rim", "plane", "loss", "lowest")}
@@ -233,20 +234,21 @@ def plate_rows(plate, plain, reference):
     shock, landing = plate["shock_loss"] / reference.loss, plate["plane_time"]
     return [
         Row("largest violation while sliding", f"invisible: < {PEN}", plate["largest_violation"],
-            plate["largest_violation"] < PEN),
+            plate["largest_violation"] < PEN, "published"),
         Row("largest separation while sliding", f"invisible: < {PEN}", plate["largest_separation"],
-            plate["largest_separation"] < PEN),
+            plate["largest_separation"] < PEN, "published"),
         Row("change of the distance to the wall while sliding", f"invisible: < {PEN}",
-            plate["change_of_distance_while_sliding"], plate["change_of_distance_while_sliding"] < PEN),
+            plate["change_of_distance_while_sliding"], plate["change_of_distance_while_sliding"] < PEN, "published"),
         Row("the same with A_V = 0, / that of A_V = 0.5", ">> 1",
             plain["change_of_distance_while_sliding"] / plate["change_of_distance_while_sliding"],
-            plain["change_of_distance_while_sliding"] > 10 * plate["change_of_distance_while_sliding"]),
-        Row("z at the exit", RIM_Z, plate["exit_z"], abs(plate["exit_z"] - RIM_Z) < PEN),
+            plain["change_of_distance_while_sliding"] > 10 * plate["change_of_distance_while_sliding"],
+            "own reference"),
+        Row("z at the exit", RIM_Z, plate["exit_z"], abs(plate["exit_z"] - RIM_Z) < PEN, "published"),
         Row("time of the shock on the plane (exact value)", reference.plane, landing,
-            abs(landing / reference.plane - 1) < 0.01),
+            abs(landing / reference.plane - 1) < 0.01, "own reference"),
         Row("distance to the plane after landing", f"invisible: < {PEN}", plate["height_on_plane"],
-            plate["height_on_plane"] < PEN),
-        Row("kinetic energy lost in the first shock / exact", "1", shock, abs(shock - 1) < 0.03),
+            plate["height_on_plane"] < PEN, "own reference"),
+        Row("kinetic energy lost in the first shock / exact", "1", shock, abs(shock - 1) < 0.03, "closed form"),
     ]  # fmt: skip
 
 

@@ -205,8 +205,10 @@ def check(outcome, parameters):
         results[key]["between_frames_order"] = order
         name = key.replace("_", " ")
         rows += [
-            Row(f"{name}: table and fixed frame, relative difference", None, relative, relative < 0.03),
-            Row(f"{name}: order of their difference in the step", orders, order, least < order < most),
+            Row(
+                f"{name}: table and fixed frame, relative difference", None, relative, relative < 0.03, "own reference"
+            ),
+            Row(f"{name}: order of their difference in the step", orders, order, least < order < most, "closed form"),
         ]
     return Verdict(results, rows)
 
@@ -232,10 +234,12 @@ def plate_11(motion: Motion, steps: int) -> tuple[dict, list[Row]]:
         "out_of_round": float(np.ptp(distances)),
     }
     rows = [
-        Row("plate 11: radius of the circle (exact)", exact, radius, abs(radius - exact) < 1.2 * first_order),
-        Row("plate 11: radius (closed form of the algorithm)", discrete, radius, abs(radius - discrete) < 1e-6),
+        Row("plate 11: radius of the circle (exact)", exact, radius, abs(radius - exact) < 1.2 * first_order,
+            "closed form"),
+        Row("plate 11: radius (closed form of the algorithm)", discrete, radius, abs(radius - discrete) < 1e-6,
+            "closed form"),
         Row("plate 11: the path becomes a circle, out of round", 0, results["out_of_round"],
-            results["out_of_round"] < 1e-6),
+            results["out_of_round"] < 1e-6, "published"),
     ]  # fmt: skip
     return results, rows
 
@@ -266,17 +270,19 @@ def plate_12(motions: list[Motion], long: list[Motion]) -> tuple[dict, list[Row]
         "speed_correlation": correlation,
     }
     rows = [
-        Row("plate 12: displacement of the start nearest to O", "rest", at_rest, at_rest < 0.01),
+        Row("plate 12: displacement of the start nearest to O", "rest", at_rest, at_rest < 0.01, "published"),
         Row("plate 12: least and largest radius over initial", "nearly circular", [min(ratios), max(ratios)],
-            min(ratios) > 0.9 and max(ratios) < 1.2),
+            min(ratios) > 0.9 and max(ratios) < 1.2, "published"),
         Row("plate 12: least angle turned away from x = 0, y < 0", "> 0 (repulsion)", min(turned[:-1]),
-            min(turned[:-1]) > 0),
-        Row("plate 12: ends after 60 periods, x", "0", [float(x) for x, _ in ends], all(abs(x) < 0.5 for x, _ in ends)),
-        Row("plate 12: ends after 60 periods, y", "> 0", [float(y) for _, y in ends], all(y > 2 for _, y in ends)),
+            min(turned[:-1]) > 0, "published"),
+        Row("plate 12: ends after 60 periods, x", "0", [float(x) for x, _ in ends], all(abs(x) < 0.5 for x, _ in ends),
+            "published"),
+        Row("plate 12: ends after 60 periods, y", "> 0", [float(y) for _, y in ends], all(y > 2 for _, y in ends),
+            "published"),
         Row("plate 12: correlation of advance per period and x", "faster away from x = 0", correlation,
-            correlation > 0.9),
+            correlation > 0.9, "published"),
         Row("plate 12: contact lost from x (g / 0.04 w^2)", lift_off, first_x,
-            0.9 * lift_off < first_x < 1.2 * lift_off),
+            0.9 * lift_off < first_x < 1.2 * lift_off, "closed form"),
     ]  # fmt: skip
     return results, rows
 
@@ -299,7 +305,9 @@ def plate_13(senses: dict, fixed: dict) -> tuple[dict, list[Row]]:
             for sense, y in (("negative", 0.0), ("negative", 103.0), ("positive", 70.0))
         ]
         least = float(min(results["positive"]["mean_y_of_the_last_10_periods"]))
-        rows.append(Row("plate 13: least y reached from y = 5, positive", "repelled from 0", least, least > 20))
+        rows.append(
+            Row("plate 13: least y reached from y = 5, positive", "repelled from 0", least, least > 20, "published")
+        )
     rows += [
         attraction_row(f"near {y:g}, fixed frame", y, results[sense]["attraction_in_fixed_frame"])
         for sense, y in (("negative", 103.0), ("positive", 70.0))
@@ -309,7 +317,7 @@ def plate_13(senses: dict, fixed: dict) -> tuple[dict, list[Row]]:
 
 def attraction_row(name: str, printed: float, computed: float) -> Row:
     """A line of attraction, read from a drawing: within 2 units."""
-    return Row(f"plate 13: line of attraction {name}", printed, computed, abs(computed - printed) < 2)
+    return Row(f"plate 13: line of attraction {name}", printed, computed, abs(computed - printed) < 2, "published")
 
 
 def lines(values: np.ndarray) -> list[float]:

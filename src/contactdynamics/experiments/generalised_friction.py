@@ -181,19 +181,24 @@ def check(outcome, parameters):
     ends = {name: float(motion.u[-1, 0]) for name, motion in outcome["corner"].items()}
     groove = groove_acceleration() * outcome["corner"]["generalised"].times[-1]
     rows = [
-        Row("friction to the left", exact_left, left, math.isclose(left, exact_left, rel_tol=1e-12, abs_tol=1e-15)),
-        Row("friction to the right", exact_right, right, math.isclose(right, exact_right, rel_tol=1e-9, abs_tol=1e-15)),
-        Row("0 x infinity = 0: displacement f t²/2m, m", fallen, slides, math.isclose(slides, fallen, rel_tol=1e-9)),
-        Row("pressed, to the left: difference from Coulomb, m", 0, same, same < 1e-10),
+        Row("friction to the left", exact_left, left, math.isclose(left, exact_left, rel_tol=1e-12, abs_tol=1e-15),
+            "closed form"),
+        Row("friction to the right", exact_right, right, math.isclose(right, exact_right, rel_tol=1e-9, abs_tol=1e-15),
+            "closed form"),
+        Row("0 x infinity = 0: displacement f t²/2m, m", fallen, slides, math.isclose(slides, fallen, rel_tol=1e-9),
+            "closed form"),
+        Row("pressed, to the left: difference from Coulomb, m", 0, same, same < 1e-10, "own reference"),
         Row("energy after / before oblique impacts, largest", "<= 1", created["generalised"],
-            created["generalised"] <= 1 + 1e-12),
+            created["generalised"] <= 1 + 1e-12, "closed form"),
         Row("groove: speed after 1 s, m/s", groove, ends["generalised"],
-            math.isclose(ends["generalised"], groove, rel_tol=1e-9)),
+            math.isclose(ends["generalised"], groove, rel_tol=1e-9), "closed form"),
         Row("groove, Coulomb: other answers from a wedge", "stuck", ends["Coulomb, from a wedge"],
-            abs(ends["Coulomb, from a wedge"]) < 1e-6),
+            abs(ends["Coulomb, from a wedge"]) < 1e-6, "own reference"),
     ]  # fmt: skip
     wanted = 0.0 if right == math.inf else fallen  # nothing infinite: both selections slide
-    rows.insert(3, Row("0 x infinity = infinity: displacement, m", wanted, blocks, abs(blocks - wanted) <= 1e-9))
+    rows.insert(
+        3, Row("0 x infinity = infinity: displacement, m", wanted, blocks, abs(blocks - wanted) <= 1e-9, "closed form")
+    )
     results = {
         "friction_left": left,
         "friction_right": right,

@@ -91,14 +91,22 @@ def check(outcome, parameters):
     bare = outcome["bare"].width[:, 0].max()
     widths = {"impulses": crowd.width[:, 0], "order": outcome["crowd_order"].width[:, 0]}
     rows = [
-        Row("solutions of the small packing that leave it at rest", "some", len(still), len(still) > 0),
-        Row("excess of their forces over the ranges of statics / mean force", 0.0, excess, excess < 1e-3),
-        Row("same contacts without friction: largest width / mean force", 0.0, bare, bare < 1e-3),
-        Row("solved, larger packing", 1.0, crowd.converged.mean(), crowd.converged.mean() >= 0.9),
+        Row(
+            "solutions of the small packing that leave it at rest", "some", len(still), len(still) > 0, "own reference"
+        ),
+        Row(
+            "excess of their forces over the ranges of statics / mean force",
+            0.0,
+            excess,
+            excess < 1e-3,
+            "own reference",
+        ),
+        Row("same contacts without friction: largest width / mean force", 0.0, bare, bare < 1e-3, "closed form"),
+        Row("solved, larger packing", 1.0, crowd.converged.mean(), crowd.converged.mean() >= 0.9, "own reference"),
     ]
     if parameters["friction"] > 0.1:
         wide = np.median(widths["impulses"])
-        rows.append(Row("larger packing: median width / mean force", "> 0", wide, wide > 0.01))
+        rows.append(Row("larger packing: median width / mean force", "> 0", wide, wide > 0.01, "own reference"))
     results = {
         "small_contacts": len(ranges),
         "small_width": summary(found.width[:, 0]),

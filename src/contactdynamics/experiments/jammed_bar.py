@@ -125,26 +125,36 @@ def check(outcome, parameters):
     result = outcome_of(outcome["motion"])
     expected = "stuck" if possible and parameters["thrust_factor"] >= 1 else "falls"
     outcomes = {factor: outcome_of(motion) for factor, motion in outcome["sweep"].items()}
-    rows = [Row("outcome", expected, result, result == expected)]
+    rows = [Row("outcome", expected, result, result == expected, "closed form")]
     if possible:
         statics = (outcome["statics"] + WEIGHT * math.sin(angle)) / math.cos(angle)
         switch = min((f for f, o in outcomes.items() if o == "stuck"), default=math.inf)
-        rows.append(Row("minimal thrust: formula, linear programme", least, statics, abs(statics / least - 1) < 1e-6))
-        rows.append(Row("least starting impulses that hold, over the minimal", 1.0, switch, switch == 1.0))
+        rows.append(
+            Row(
+                "minimal thrust: formula, linear programme",
+                least,
+                statics,
+                abs(statics / least - 1) < 1e-6,
+                "closed form",
+            )
+        )
+        rows.append(
+            Row("least starting impulses that hold, over the minimal", 1.0, switch, switch == 1.0, "closed form")
+        )
     else:
         rows.append(Row("equilibria (linear programme)", "none", "none" if math.isnan(outcome["statics"]) else "some",
-                        math.isnan(outcome["statics"])))  # fmt: skip
+                        math.isnan(outcome["statics"]), "closed form"))  # fmt: skip
         rows.append(Row("outcome from any impulses", "falls", ", ".join(sorted(set(outcomes.values()))),
-                        set(outcomes.values()) == {"falls"}))  # fmt: skip
+                        set(outcomes.values()) == {"falls"}, "closed form"))  # fmt: skip
     stuck = is_stuck(outcome, parameters)
     thrusts = outcome["forces"][stuck, 0]
     balanced = np.abs(outcome["forces"][stuck, 1] - WEIGHT).max(initial=0.0) < 1e-6 * GRAVITY
     above = bool((thrusts >= least * (1 - 1e-6)).all())
     rows.append(Row("solutions found: all within statics, weight balanced", "yes", bool(balanced and above),
-                    bool(balanced and above and found.converged.all())))  # fmt: skip
+                    bool(balanced and above and found.converged.all()), "identity"))  # fmt: skip
     if possible:
         rows.append(Row("both answers found from random impulses", "yes", f"{stuck.sum()} stay, {(~stuck).sum()} fall",
-                        0 < stuck.sum() < len(stuck)))  # fmt: skip
+                        0 < stuck.sum() < len(stuck), "published"))  # fmt: skip
     results = {
         "minimal_thrust": least,
         "outcome": result,

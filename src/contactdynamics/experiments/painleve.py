@@ -175,8 +175,14 @@ def check(outcome, parameters):
     chosen = np.array([SLIDING, SEPARATING, STICKING, SEPARATING])[m["theory"]]
     choice = float((m["status"] == chosen)[clear].mean())
     rows = [
-        Row("regimes from the contact problem that agree with the formula", 1.0, agreeing, agreeing == 1.0),
-        Row("the scheme: slides, lifts off, stops (shock), lifts off", 1.0, choice, choice == 1.0),
+        Row(
+            "regimes from the contact problem that agree with the formula",
+            1.0,
+            agreeing,
+            agreeing == 1.0,
+            "closed form",
+        ),
+        Row("the scheme: slides, lifts off, stops (shock), lifts off", 1.0, choice, choice == 1.0, "closed form"),
     ]
     shocked = outcome["p"] < 0
     if shocked:
@@ -184,21 +190,22 @@ def check(outcome, parameters):
         finest, coarsest = min(errors), max(errors)
         order = math.log(errors[coarsest] / errors[finest]) / math.log(coarsest / finest)
         rows.append(Row("shock: error of u+ at the finest step; order", "0; 1", [errors[finest], order],
-                        errors[finest] < 20 * finest * (1 + parameters["speed"]) and order > 0.8))  # fmt: skip
+                        errors[finest] < 20 * finest * (1 + parameters["speed"]) and order > 0.8,
+                        "closed form"))  # fmt: skip
         motion = outcome["rods"][finest]
         _, p = shock_formula(math.radians(parameters["angle_degrees"]), parameters["speed"])
         loss, lost = parameters["speed"] * p[1] / 2, float(-np.diff(motion.ledger.kinetic)[0])
-        rows.append(Row("energy lost in the shock", loss, lost, abs(lost / loss - 1) < 100 * finest))
+        rows.append(Row("energy lost in the shock", loss, lost, abs(lost / loss - 1) < 100 * finest, "closed form"))
     if outcome["approach"]:
         coarse, fine = (float(motion.impulses[:, 0, 0].max()) for motion in outcome["approach"].values())
         ratio = fine / coarse * 4  # of the largest forces, impulse / step
         rows.append(Row("rod that slides into the catastrophe: force with a quarter of the step / before", "> 1", ratio,
-                        ratio > 1.1))  # fmt: skip
+                        ratio > 1.1, "closed form"))  # fmt: skip
     limit = chalk_limit()
     for gamma, motion in outcome["chalk"].items():
         count, smooth = jumps(motion), gamma < limit
         rows.append(Row(f"chalk, friction {gamma:g} (limit {limit:.3g}): jumps", "none" if smooth else "many", count,
-                        count == 0 if smooth else count > 3))  # fmt: skip
+                        count == 0 if smooth else count > 3, "closed form"))  # fmt: skip
     results = {
         "p": outcome["p"],
         "regime_at_rest": REGIMES[regime(outcome["p"], -1.0)],

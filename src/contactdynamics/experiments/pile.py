@@ -144,21 +144,22 @@ def _rows(pile, results):
     sink = math.sqrt(2 * p["gravity"] * r["height_cm"]) * p["step"]
     tolerance = pile.recording.parameters["options"]["tolerance"]
     rows = [
-        Row("ground carries the weight", 1, r["weight_balance"], abs(r["weight_balance"] - 1) < 1e-3),
+        Row("ground carries the weight", 1, r["weight_balance"], abs(r["weight_balance"] - 1) < 1e-3, "identity"),
         Row("largest overlap, cm", f"< {sink:.4f}, one step of free fall", r["largest_penetration"],
-            r["largest_penetration"] < sink),
-        Row("largest residual", f"<= {tolerance:g}", r["largest_residual"], r["largest_residual"] <= tolerance),
+            r["largest_penetration"] < sink, "closed form"),
+        Row("largest residual", f"<= {tolerance:g}", r["largest_residual"], r["largest_residual"] <= tolerance,
+            "identity"),
     ]  # fmt: skip
     if r["grains"] < LARGE or any(p[key] != PARAMETERS[key] for key in PHYSICS):
         return rows
     slope, mass, centre = r["slope_degrees"], r["volume_mass"], r["central_pressure_dPa"]
     return [
-        Row("slope, degrees", 26, slope, abs(slope - 26) <= 1.5),
+        Row("slope, degrees", 26, slope, abs(slope - 26) <= 1.5, "published"),
         Row("slope while pouring", 26, r["slope_while_pouring_degrees"],
-            abs(r["slope_while_pouring_degrees"] - 26) <= 1.5),
-        Row("volume mass, g/cm³", 0.615, mass, abs(mass - 0.615) <= 0.02),
+            abs(r["slope_while_pouring_degrees"] - 26) <= 1.5, "published"),
+        Row("volume mass, g/cm³", 0.615, mass, abs(mass - 0.615) <= 0.02, "published"),
         Row("pressure at the centre, dPa", f"< {r['hydrostatic_pressure_dPa']:.0f}, hydrostatic (3320 in print)",
-            centre, centre < r["hydrostatic_pressure_dPa"]),
+            centre, centre < r["hydrostatic_pressure_dPa"], "published"),
         *rows,
     ]  # fmt: skip
 

@@ -128,18 +128,19 @@ def check(outcome, parameters):
             "steps_not_solved": pile.failures,
         }  # fmt: skip
         rows += [
-            Row(f"{name}: ground carries the weight", 1, weight, abs(weight - 1) < 1e-2),
+            Row(f"{name}: ground carries the weight", 1, weight, abs(weight - 1) < 1e-2, "identity"),
             Row(f"{name}: energy ledger, relative", "closed", results[name]["energy_closure"],
-                results[name]["energy_closure"] < 1e-9),
+                results[name]["energy_closure"] < 1e-9, "identity"),
         ]  # fmt: skip
     steep, flat = results["polygons"], results["disks"]
     if parameters["friction"] >= 0.2:
         rows.insert(0, Row("slope of polygons above that of disks, degrees", f"> {flat['slope_degrees']:.1f}",
-                           steep["slope_degrees"], steep["slope_degrees"] > flat["slope_degrees"]))  # fmt: skip
+                           steep["slope_degrees"], steep["slope_degrees"] > flat["slope_degrees"],
+                           "own reference"))  # fmt: skip
         # Of N directions at random |<exp(2 i a)>| exceeds r with the probability exp(-N r^2); the anisotropy is 2 r.
         chance = 2 * math.sqrt(math.log(100) / outcome["polygons"].fabric.contacts)
         rows.insert(1, Row("polygons: anisotropy of contact directions", f"> {chance:.2f}, 1 % of random ones",
-                           steep["anisotropy"], steep["anisotropy"] > chance))  # fmt: skip
+                           steep["anisotropy"], steep["anisotropy"] > chance, "closed form"))  # fmt: skip
     return Verdict(results, rows)
 
 

@@ -153,31 +153,33 @@ def check(outcome, parameters):
     root, rows = math.sqrt(0.5), []
     rows += [
         Row("at rest: moves / width in 1 s", "0, in equilibrium", outcome["rest"][1],
-            outcome["rest"][0] and outcome["rest"][1] < 1e-8),
-        Row(f"impact, friction {p['friction']:g}: error of the ratio", "closed form", error, error < 1e-5),
-        Row("impact without friction: error of the ratio", "closed form", error_free, error_free < 1e-5),
+            outcome["rest"][0] and outcome["rest"][1] < 1e-8, "closed form"),
+        Row(f"impact, friction {p['friction']:g}: error of the ratio", "closed form", error, error < 1e-5,
+            "closed form"),
+        Row("impact without friction: error of the ratio", "closed form", error_free, error_free < 1e-5, "closed form"),
         Row("stops below height / width, no sliding", root, results["critical_aspect_ratio"],
-            abs(results["critical_aspect_ratio"] - root) < 3e-4),
+            abs(results["critical_aspect_ratio"] - root) < 3e-4, "closed form"),
         Row("stops below height / width, no friction", 2 * root, results["critical_aspect_ratio_without_friction"],
-            abs(results["critical_aspect_ratio_without_friction"] - 2 * root) < 3e-4),
+            abs(results["critical_aspect_ratio_without_friction"] - 2 * root) < 3e-4, "closed form"),
         Row("topples when released at 0.995 / 1.005 alpha", "no / yes", str(outcome["topples"]),
-            outcome["topples"] == [False, True]),
+            outcome["topples"] == [False, True], "closed form"),
     ]  # fmt: skip
     if p["friction"] < sticking(block):
         return Verdict(results, rows)
     rows += [
-        Row("first impact after release, s", quarter, first, abs(first - quarter) < 2 * p["step"]),
+        Row("first impact after release, s", quarter, first, abs(first - quarter) < 2 * p["step"], "closed form"),
         Row("period, s (Housner, slender blocks)", results["housner_period"], results["period"],
-            abs(results["period"] / results["housner_period"] - 1) < 0.5 * block.alpha**2 + 8 * p["step"]),
+            abs(results["period"] / results["housner_period"] - 1) < 0.5 * block.alpha**2 + 8 * p["step"],
+            "closed form"),
         Row("free rocking, difference / alpha", "smooth equation", results["released_difference"],
-            results["released_difference"] < 30 * p["step"]),
+            results["released_difference"] < 30 * p["step"], "own reference"),
     ]  # fmt: skip
     if p["friction"] > 1 / block.slenderness:
         rows.append(Row("shaken at 0.95 of the threshold: tilt", 0, results["tilt_below_threshold"],
-                        results["tilt_below_threshold"] < 1e-6))  # fmt: skip
+                        results["tilt_below_threshold"] < 1e-6, "closed form"))  # fmt: skip
         if p["shake"] > 1:
             rows.append(Row("shaken above it: largest tilt / alpha", "> 0", results["shaken_largest_tilt"],
-                            results["shaken_largest_tilt"] > 1e-3))  # fmt: skip
+                            results["shaken_largest_tilt"] > 1e-3, "own reference"))  # fmt: skip
     return Verdict(results, rows)
 
 

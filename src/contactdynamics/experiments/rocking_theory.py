@@ -136,22 +136,22 @@ def check(outcome, parameters):
         for g, curve in outcome["curves"].items()
     )
     rows = [
-        Row("angular velocity after / before", expected, ratio, abs(ratio - expected) < 1e-7),
-        Row("deviation over all slendernesses and frictions", 0.0, deviation, deviation < 1e-7),
+        Row("angular velocity after / before", expected, ratio, abs(ratio - expected) < 1e-7, "closed form"),
+        Row("deviation over all slendernesses and frictions", 0.0, deviation, deviation < 1e-7, "closed form"),
     ]
     for rho, (back, impulses) in outcome["newton"].items():
         pulls = ", pulls at A" if impulses[0] < 0 else ""
         rows.append(Row(f"Newton's rule at both corners, rho = {rho:g}: A never leaves", -rho, f"{back:.3g}{pulls}",
-                        abs(back + rho) < 1e-12))  # fmt: skip
+                        abs(back + rho) < 1e-12, "closed form"))  # fmt: skip
     impacts = measured_impacts(outcome["motion"])
     housner = formula(s, 5.0)
     if housner > 0.3 and impacts:
         rows.append(Row("whole motion, no slip: ratio at the first impact", housner, impacts[0],
-                        abs(impacts[0] - housner) < 0.03))  # fmt: skip
+                        abs(impacts[0] - housner) < 0.03, "closed form"))  # fmt: skip
     elif housner == 0:
         swing = float(-outcome["motion"].q[:, 2].min())
         rows.append(Row("whole motion: it stops at the first impact; swing to the other side", 0.0, swing,
-                        swing < 0.02))  # fmt: skip
+                        swing < 0.02, "closed form"))  # fmt: skip
     results = {
         "ratio": ratio,
         "formula": expected,

@@ -10,7 +10,7 @@ An experiment file has a docstring whose first line says what it shows, and
   parameter ``duration``, or to what the optional function ``duration(parameters)`` says (with a progress bar), and
   records it into ``run.h5``, a frame every ``frame_every`` seconds. Where it steps a simulation itself, it does so
   within `recorded`, which leaves such a file too;
-- ``check(outcome, parameters) -> Verdict``: compares with what is published or known;
+- ``check(outcome, parameters) -> Verdict``: compares with what is expected; each row says by whom;
 - ``figure(outcome, parameters) -> Figure``, or a dict of figures whose main one is called "figure"; films
   (matplotlib's animations) among them are written as GIF.
 
@@ -47,13 +47,23 @@ _PLACE = contextvars.ContextVar("place", default=None)  # folder and description
 REQUIRED = ("FIGURE", "PARAMETERS", "QUICK", "build", "check", "figure")
 
 
+# Where an expected value comes from.
+PUBLISHED, CLOSED_FORM, IDENTITY, OWN = SOURCES = ("published", "closed form", "identity", "own reference")
+
+
 class Row(NamedTuple):
-    """One line of the table "published / computed / verdict"."""
+    """One line of the table "expected / source / computed / verdict".
+
+    ``source`` says where the expected value comes from: "published" (a paper states it), "closed form" (a formula or a
+    theorem), "identity" (a balance or bound that holds for any right computation) or "own reference" (another
+    computation, or what the author of the experiment expects).
+    """
 
     quantity: str
-    published: Any
+    expected: Any
     computed: Any
     passed: bool
+    source: str = OWN
 
 
 class Verdict(NamedTuple):
@@ -186,6 +196,12 @@ def run(
             before_scene()
         _simulate(experiment, outcome, parameters, out, quick)
     verdict = experiment.module.check(outcome, parameters)
+    for row in verdict.rows:
+        if row.source not in SOURCES:
+            raise InputError(
+                f"The row {row.quantity!r} of {experiment.name} has source={row.source!r}; choose one of "
+                f"{', '.join(SOURCES)}."
+            )
     seconds = time.perf_counter() - begin
     summary = plain(
         {
@@ -196,7 +212,8 @@ def run(
             "quick": quick,
             "parameters": parameters,
             "results": verdict.results,
-            "published": {row.quantity: row.published for row in verdict.rows},
+            "expected": {row.quantity: row.expected for row in verdict.rows},
+            "published": {row.quantity: row.expected for row in verdict.rows if row.source == PUBLISHED},
             "checks": [row._asdict() for row in verdict.rows],
             "passed": verdict.passed,
             "seconds": round(seconds, 3),

@@ -160,14 +160,15 @@ def check(outcome, parameters):
         "energy_closure": e.closure / max(abs(e.drive_work), abs(e.force_work), 1e-300),
     }
     rows = [
-        Row("stands before", "in equilibrium", outcome["stands"], outcome["stands"]),
+        Row("stands before", "in equilibrium", outcome["stands"], outcome["stands"], "own reference"),
         Row("left by 0.8 of the threshold, over a block", "0", results["gentle_displacement"] / size,
-            results["gentle_displacement"] < 1e-4 * size),
-        Row("energy ledger, relative", "closed", results["energy_closure"], results["energy_closure"] < 1e-9),
+            results["gentle_displacement"] < 1e-4 * size, "own reference"),
+        Row("energy ledger, relative", "closed", results["energy_closure"], results["energy_closure"] < 1e-9,
+            "identity"),
     ]  # fmt: skip
     if peak > outcome["threshold"] * 1.3:
         rows.insert(2, Row("moved by the record, over a block", "> 0.001", results["largest_displacement"] / size,
-                           results["largest_displacement"] > 1e-3 * size))  # fmt: skip
+                           results["largest_displacement"] > 1e-3 * size, "own reference"))  # fmt: skip
     return Verdict(results, rows)
 
 

@@ -185,14 +185,16 @@ def check(outcome, parameters):
     loss = [float(np.trapezoid(force[-121:], drive[-121:])) for drive, force in outcome["loops"]]
     turn_step = 2 * math.pi / (len(swept.times) - 1)
     rows = [
-        Row("order of the catching-up algorithm", 1, orders["catching-up"], abs(orders["catching-up"] - 1) < 0.1),
-        Row("order of the lazy selector", 1, orders["lazy"], abs(orders["lazy"] - 1) < 0.15),
-        Row("outside the disk, catching-up", "never", inside, inside <= 1e-14 * reach(parameters)),
-        Row("polygon: distance from the involute / step", "order 1", off / turn_step, off < 2 * turn_step),
-        Row("water: angle to the steepest descent, rad", 0, angle, angle < 1e-6),
-        Row("water: outside the cave", "never", leak, leak < 1e-12),
-        Row("water: some runs on the wall, some falls", "both", running, 0 < running < 1),
-        Row("springs: largest error of the force, N", 0, plastic, plastic < 1e-12),
+        Row("order of the catching-up algorithm", 1, orders["catching-up"], abs(orders["catching-up"] - 1) < 0.1,
+            "closed form"),
+        Row("order of the lazy selector", 1, orders["lazy"], abs(orders["lazy"] - 1) < 0.15, "closed form"),
+        Row("outside the disk, catching-up", "never", inside, inside <= 1e-14 * reach(parameters), "identity"),
+        Row("polygon: distance from the involute / step", "order 1", off / turn_step, off < 2 * turn_step,
+            "closed form"),
+        Row("water: angle to the steepest descent, rad", 0, angle, angle < 1e-6, "closed form"),
+        Row("water: outside the cave", "never", leak, leak < 1e-12, "identity"),
+        Row("water: some runs on the wall, some falls", "both", running, 0 < running < 1, "own reference"),
+        Row("springs: largest error of the force, N", 0, plastic, plastic < 1e-12, "closed form"),
     ]  # fmt: skip
     results = {
         "error": {f"{h:g}": e for h, e in zip(steps, error["catching-up"], strict=True)},

@@ -206,16 +206,19 @@ def check(outcome, p):
             way: price(runs[way], 1e-3) for way in WAYS}}  # fmt: skip
         at = f"{NAMES[name]}: "
         rows += [
-            Row(at + "event-driven, error at the tolerance 1e-9", "0", best["events"], best["events"] < 1e-6),
-            Row(at + "Contact Dynamics, order in the step", "1", order, 0.5 < order < 2),
+            Row(at + "event-driven, error at the tolerance 1e-9", "0", best["events"], best["events"] < 1e-6,
+                "own reference"),
+            Row(at + "Contact Dynamics, order in the step", "1", order, 0.5 < order < 2, "closed form"),
             Row(at + "penalty, error at the smallest overlap", "small", best["penalty"],
-                best["penalty"] < 0.01 + 2 * p["overlap"]),
+                best["penalty"] < 0.01 + 2 * p["overlap"], "own reference"),
             Row(at + "Contact Dynamics, error at the finest step", "converges", best["dynamics"],
-                best["dynamics"] < 0.02 * math.sqrt(800 / p["steps"])),
+                best["dynamics"] < 0.02 * math.sqrt(800 / p["steps"]), "own reference"),
         ]  # fmt: skip
     known = float(np.abs(outcome["curve"]["exact"].q[-1] - curve_end(p, outcome["curve"]["until"])).max())
     results["closed_form_error"] = known
-    rows.insert(0, Row("particle on a curve: event-driven against the closed form", "0", known, known < 1e-7))
+    rows.insert(
+        0, Row("particle on a curve: event-driven against the closed form", "0", known, known < 1e-7, "closed form")
+    )
     return Verdict(results, rows)
 
 
