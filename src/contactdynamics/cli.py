@@ -167,6 +167,7 @@ def plot(file, time, out):
     from . import plotting, storage
 
     out = out or Path(file).with_suffix(".png")
+    plotting.check_format(out)
     with storage.open(file) as recording:
         figure = plotting.plot_recording(recording, recording[-1] if time is None else recording.at(time))
     figure.savefig(out, dpi=150)
@@ -212,6 +213,8 @@ def main(arguments=None):
         code = _fail(error.format_message().rstrip(".") + "; `cdyn --help` shows what is possible.", debug)
     except (InputError, OSError) as error:
         code = _fail(str(error), debug)
+    except MemoryError as error:
+        code = _fail(f"There is not enough memory ({error}); ask for less: fewer bodies, steps or samples.", debug)
     except (KeyboardInterrupt, click.Abort):
         code = _fail("Interrupted.", False, 130)
     except Exception as error:

@@ -1,12 +1,22 @@
 """Errors and warnings: one sentence that says what came, what is possible and what to do."""
 
+import inspect
 import math
+import re
 
 import numpy as np
 
+_SCALAR = re.compile(r"\bnp\.(?:(?:float|int|uint|longdouble|str)\d*_?\(([^()]*)\)|(True|False)_)")
+
 
 class InputError(ValueError):
-    """Wrong input; the message is one sentence with its cure. The command line exits with code 2."""
+    """Wrong input; the message is one sentence with its cure. The command line exits with code 2.
+
+    Values in it are shown as the user would type them, on one line: -1.0 and not np.float64(-1.0).
+    """
+
+    def __init__(self, message: str):
+        super().__init__(" ".join(_SCALAR.sub(r"\1\2", str(message)).split()))
 
 
 class ConvergenceError(RuntimeError):
@@ -55,3 +65,47 @@ def is_definite(matrix: np.ndarray) -> bool:
     size = np.sqrt(diagonal)
     smallest = np.linalg.eigvalsh(matrix / size / size[:, None])[0]
     return bool(smallest > 16 * len(matrix) * np.finfo(float).eps)
+
+
+def is_whole(value, least: int = 0) -> bool:
+    """Whether ``value`` is a whole number, ``least`` or more, that an array can hold."""
+    whole = isinstance(value, int | np.integer) or (is_number(value) and float(value).is_integer())
+    return whole and not isinstance(value, bool) and least <= value < 2**63
+
+
+def check_seed(name: str, seed) -> None:
+    """Refuse what is no seed of random numbers."""
+    if not is_whole(seed):
+        raise InputError(f"{name} got seed={seed!r}; give a whole number >= 0.")
+
+
+def check_function(name: str, function, *arguments: str, optional: bool = False) -> None:
+    """Refuse what is no function of these ``arguments``; ``name`` says who got it, as "Constraint got gap"."""
+    if function is None and optional:
+        return
+    called = f"({', '.join(arguments)})"
+    if not callable(function):
+        raise InputError(f"{name}={function!r}; give a function of {called}.")
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        own = f"{getattr(function, '__name__', type(function).__name__)}{inspect.signature(function)}"
+        raise InputError(
+            f"{name}={own}, which is called with {called}; write for example `lambda {', '.join(arguments)}: ...`."
+        ) from None
+    except ValueError:  # some compiled functions do not tell what they take
+        return
+
+
+MOST_STEPS = 10**9  # a day and more of the smallest steps there are
+
+
+def count_of_steps(begin: float, until: float, step: float) -> int:
+    """The whole number of steps nearest to the time from ``begin`` to ``until``."""
+    count = (until - begin) / step
+    if count > MOST_STEPS:
+        raise InputError(
+            f"From t = {begin:g} to {until:g} there are {count:.3g} steps of {step:g}, too many to compute; give an "
+            "earlier end or a longer step."
+        )
+    return round(count)

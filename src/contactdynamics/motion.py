@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import ConvergenceError, ConvergenceWarning, EnergyWarning, InputError, energy_message, is_number
+from .errors import (
+    ConvergenceError,
+    ConvergenceWarning,
+    EnergyWarning,
+    InputError,
+    count_of_steps,
+    energy_message,
+    is_number,
+)
 from .schemes import SCHEMES
 from .state import State, Step
 from .system import System
@@ -99,6 +107,8 @@ def integrate(
     ``system.start(q, u)``.
     """
     advance = _resolve(scheme)
+    if not isinstance(system, System):
+        raise InputError(f"integrate got {system!r}; give a System.")
     if on_failure not in ("warn", "raise", "ignore"):
         raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
     if not (is_number(step) and step > 0):
@@ -109,7 +119,7 @@ def integrate(
         raise InputError(f"The motion goes from time={time!r} until={until!r}; give two finite times.")
     _check_options(advance, options)
     state = system.start(q, u, time) if start is None else system.resume(start)
-    count = round((until - state.time) / step)
+    count = count_of_steps(state.time, until, step)
     if count < 1:
         raise InputError(f"until={until} is not a step after the start t = {state.time}; give a later time.")
     record = _Record(system, state, count)

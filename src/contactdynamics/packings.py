@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from . import circles, quaternions
-from .errors import InputError
+from .errors import InputError, as_numbers, check_seed, is_number, is_whole
 from .hooks import Hook, name_of
 from .masonry import Arch, arch, column, wall
 from .outlets import Outlet
 from .polygons import Polygon
-from .scene import join
+from .scene import Scene, join
 from .shapes import HalfPlane, Plane
 from .state import Balls, Bodies, Planes
 
@@ -36,6 +36,9 @@ __all__ = [
 ]
 
 
+MOST_BALLS = 10**9
+
+
 class Sieve:
     """A sieve curve: the share ``passing`` each of the ``diameters``, from 0 to 1, of the mass or of the number.
 
@@ -48,8 +51,8 @@ class Sieve:
     """
 
     def __init__(self, diameters, passing, *, by: str = "number"):
-        self.diameters = np.asarray(diameters, dtype=float)
-        self.passing = np.asarray(passing, dtype=float)
+        self.diameters = as_numbers("The diameters of a Sieve", diameters)
+        self.passing = as_numbers("The shares of a Sieve", passing)
         self.by = by
         d, p = self.diameters, self.passing
         if by not in ("number", "mass"):
@@ -118,20 +121,40 @@ def passing(diameters, sieves, *, by: str = "mass", dimension: int = 3) -> np.nd
     >>> passing([0.1, 0.2], [0.15, 0.25], by="mass")
     array([0.11111111, 1.        ])
     """
-    order = np.sort(np.asarray(diameters, dtype=float))
+    order, sieves = np.sort(as_numbers("diameters", diameters)), as_numbers("sieves", sieves)
+    if order.ndim != 1 or not len(order) or not (order > 0).all() or by not in ("number", "mass"):
+        raise InputError(f"passing got diameters={diameters!r}, by={by!r}; give positive lengths, 'mass' or 'number'.")
     weight = np.ones_like(order) if by == "number" else order**dimension
     total = np.concatenate([[0.0], np.cumsum(weight)])
-    return total[np.searchsorted(order, np.asarray(sieves, dtype=float), side="right")] / total[-1]
+    return total[np.searchsorted(order, sieves, side="right")] / total[-1]
 
 
 def _as_sieve(sizes) -> Sieve:
     """A `Sieve`, a pair (smallest, largest) or one diameter."""
     if isinstance(sizes, Sieve):
         return sizes
-    values = np.atleast_1d(np.asarray(sizes, dtype=float))
+    values = np.atleast_1d(as_numbers("sizes", sizes))
     if values.shape not in ((1,), (2,)):
         raise InputError(f"sizes is {sizes!r}; give a Sieve, one diameter or the smallest and the largest one.")
     return Sieve.uniform(values[0], values[-1])
+
+
+def _check_scene(name: str, scene) -> None:
+    if not isinstance(scene, Scene):
+        raise InputError(f"{name} got {scene!r}; give a Scene.")
+
+
+def _corners(name: str, low, high, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two corners of a box, (d,) each."""
+    corners = as_numbers("low", low), as_numbers("high", high)
+    if (
+        any(corner.shape != (d,) or not np.isfinite(corner).all() for corner in corners)
+        or not (corners[0] < corners[1]).all()
+    ):
+        raise InputError(
+            f"{name} got low={low!r} and high={high!r}; give two corners of {d} numbers, the lower one first."
+        )
+    return corners
 
 
 # ---- ground and boxes ----------------------------------------------------------------------------------------------
@@ -144,10 +167,16 @@ def pavement(scene, *, material: str, sizes, extent, seed: int, level: float = 0
     two sides of a rectangular one. ``cover``: area (in 2D length) of the balls' sections over that of the ground. In 3D
     neighbours are spread until they hardly overlap, then holes are filled in which the smallest ball would get wedged.
     """
+    _check_scene("pavement", scene)
+    check_seed("pavement", seed)
     sieve, rng, d = _as_sieve(sizes), np.random.default_rng([seed, 0, 1]), scene.dimension
-    sides = np.atleast_1d(np.asarray(extent, dtype=float))
-    if sides.shape not in ((1,), (2,)) or not (sides > 0).all() or (d == 2 and len(sides) == 2) or not cover > 0:
-        raise InputError(f"pavement got extent={extent!r}, cover={cover!r}; give a radius or two sides, and a share.")
+    sides = np.atleast_1d(as_numbers("extent", extent))
+    if not (is_number(level) and is_number(cover) and 0 < cover <= 2):
+        raise InputError(f"pavement got level={level!r}, cover={cover!r}; give a height, and a share of about 0.85.")
+    if sides.shape not in ((1,), (2,)) or not (np.isfinite(sides) & (sides > 0)).all() or (d == 2 and len(sides) == 2):
+        raise InputError(f"pavement got extent={extent!r}; give a radius or, in 3D, two sides.")
+    if np.prod(sides / sieve.smallest) > MOST_BALLS:
+        raise InputError(f"pavement of {extent!r} would take more than {MOST_BALLS:g} balls; make it smaller.")
     if d == 2:
         count = int(2 * sides[0] * cover / sieve.smallest) + 1
         radii = 0.5 * sieve.draw(count, rng, dimension=2)
@@ -194,11 +223,9 @@ def box(scene, *, material: str, low, high, lid: bool = False) -> np.ndarray:
 
     ``low``, ``high``: two corners (d,). The walls come axis by axis, first the lower one.
     """
-    corners, d = (np.asarray(low, dtype=float), np.asarray(high, dtype=float)), scene.dimension
-    if any(corner.shape != (d,) for corner in corners) or not (corners[0] < corners[1]).all():
-        raise InputError(
-            f"box got low={low!r} and high={high!r}; give two corners of {d} numbers, the lower one first."
-        )
+    _check_scene("box", scene)
+    d = scene.dimension
+    corners = _corners("box", low, high, d)
     shape = HalfPlane if d == 2 else Plane
     numbers = []
     for axis in range(d):
@@ -222,9 +249,16 @@ def lattice(
     ``spacing`` of neighbours: the largest diameter unless given. The lattice is square or cubic; ``dense`` makes it
     triangular (2D) or hexagonal close-packed (3D).
     """
+    _check_scene("lattice", scene)
+    check_seed("lattice", seed)
     sieve, d = _as_sieve(sizes), scene.dimension
-    if len(counts) != d or min(counts) < 1:
+    if np.shape(counts) != (d,) or not all(is_whole(n, 1) for n in counts) or math.prod(counts) > MOST_BALLS:
         raise InputError(f"lattice got counts={counts!r}; give {d} whole numbers >= 1.")
+    start = as_numbers("origin", origin)
+    if start.shape != (d,) or not np.isfinite(start).all():
+        raise InputError(f"lattice got origin={origin!r}; give {d} finite numbers.")
+    if spacing is not None and not (is_number(spacing) and spacing > 0):
+        raise InputError(f"lattice got spacing={spacing!r}; give a positive length.")
     index = np.stack(np.meshgrid(*(np.arange(n) for n in counts), indexing="ij"), axis=-1).reshape(-1, d)
     place = index.astype(float)
     if dense and d == 2:
@@ -234,7 +268,7 @@ def lattice(
         place = np.stack([
             i + 0.5 * ((j + k) % 2), math.sqrt(0.75) * (j + (k % 2) / 3), math.sqrt(2 / 3) * k,
         ], axis=1)  # fmt: skip
-    place = np.asarray(origin, dtype=float) + place * (sieve.largest if spacing is None else spacing)
+    place = start + place * (sieve.largest if spacing is None else spacing)
     radii = 0.5 * sieve.draw(len(place), np.random.default_rng([seed, 0, 2]), dimension=d)
     return scene.add_many(radii, material=material, position=place)
 
@@ -244,16 +278,41 @@ def rain(scene, *, material: str, sizes, count: int, low, high, seed: int, veloc
 
     The box must be free of other bodies, and not too small: it holds about a third of its volume.
     """
+    _check_scene("rain", scene)
+    check_seed("rain", seed)
+    sieve, d = _as_sieve(sizes), scene.dimension
+    low, high = _corners("rain", low, high, d)
+    if not is_whole(count, 1):
+        raise InputError(f"rain got count={count!r}; give a whole number >= 1.")
+    found = _scattered(sieve, int(count), low, high, seed)
+    if found is None:
+        if (high - low).min() < sieve.smallest:
+            raise InputError(
+                f"rain got balls of {sieve.smallest:g} to {sieve.largest:g} across, wider than the box from "
+                f"{low.tolist()} to {high.tolist()}; make it larger."
+            )
+        fewer = _most_scattered(sieve, int(count), low, high, seed)
+        advice = f"ask for {fewer}, which fit with this seed, or make" if fewer else "not even one fits: make"
+        raise InputError(
+            f"rain found no room for {count} balls between {low.tolist()} and {high.tolist()}; {advice} the box larger."
+        )
+    radii, place = found
+    return scene.add_many(radii, material=material, position=place, velocity=velocity)
+
+
+def _scattered(sieve, count: int, low, high, seed: int):
+    """Radii (count,) and places (count, d) of balls in a box, none overlapping; None where they find no room."""
     from scipy.spatial import cKDTree  # a fifth of a second that other scenes do not spend
 
-    sieve, d = _as_sieve(sizes), scene.dimension
-    low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
-    rng = np.random.default_rng([seed, 0, 3])
+    rng, d = np.random.default_rng([seed, 0, 3]), len(low)
+    filled = count * (math.pi / 4 if d == 2 else math.pi / 6) * sieve.smallest**d / np.prod(high - low)
+    if filled > 0.6:  # random places never fill more
+        return None
     radii = np.sort(0.5 * sieve.draw(count, rng, dimension=d))[::-1].copy()  # large ones first: they find room
     place = np.empty((count, d))
     settled = np.zeros(count, dtype=bool)
     filled = (math.pi if d == 2 else 4 / 3 * math.pi) * (radii**d).sum() / np.prod(high - low)
-    possible = (high - low).min() >= 2 * radii[0] and filled < 0.6  # random places never fill more
+    possible = (high - low).min() >= 2 * radii[0] and filled < 0.6
     for _ in range(500 if possible else 0):
         free = np.flatnonzero(~settled)
         if not len(free):
@@ -265,11 +324,16 @@ def rain(scene, *, material: str, sizes, count: int, low, high, seed: int, veloc
         settled[free] = True
         loser = np.where(np.isin(b[near], free), b[near], a[near])
         settled[loser] = False
-    if not settled.all():
-        raise InputError(
-            f"rain found room for {settled.sum()} of {count} balls between {low} and {high}; make the box larger."
-        )
-    return scene.add_many(radii, material=material, position=place, velocity=velocity)
+    return (radii, place) if settled.all() else None
+
+
+def _most_scattered(sieve, count: int, low, high, seed: int) -> int:
+    """A number of balls, below ``count``, that was seen to find room: a tenth less each time."""
+    area = (math.pi / 4 if len(low) == 2 else math.pi / 6) * sieve.smallest ** len(low)
+    count = int(min(count - 1, 0.6 * np.prod(high - low) / area))
+    while count > 0 and _scattered(sieve, count, low, high, seed) is None:
+        count = min(count - 1, int(0.9 * count))
+    return count
 
 
 def resting_heights(place, radius: float, bodies: Bodies, balls: Balls, planes: Planes) -> np.ndarray:
@@ -357,11 +421,13 @@ class Pour(Hook):
         from_above: bool = False,
         shape=None,
     ):
+        _check_scene("Pour", scene)
+        check_seed("Pour", seed)
         if not scene.blocks:
             raise InputError("Pour got an empty scene; add the ground first.")
         self.material, self.sieve, self.rate, self.count, self.radius = material, _as_sieve(sizes), rate, count, radius
         self.seed, self.from_above, self.dimension, self.shape = int(seed), from_above, scene.dimension, shape
-        self.axis = np.zeros(self.dimension - 1) if axis is None else np.atleast_1d(np.asarray(axis, dtype=float))
+        self.axis = np.zeros(self.dimension - 1) if axis is None else np.atleast_1d(as_numbers("axis", axis))
         self._check()
         tables = zip(*((block.bodies, block.balls, block.planes) for block in scene.blocks), strict=True)
         solids = [join(table, kind) for table, kind in zip(tables, (Bodies, Balls, Planes), strict=True)]
@@ -394,7 +460,8 @@ class Pour(Hook):
         return pour
 
     def _check(self) -> None:
-        if not (self.rate > 0 and self.count >= 1 and self.radius >= 0):
+        numbers = is_number(self.rate) and is_whole(self.count, 1) and is_number(self.radius)
+        if not (numbers and self.rate > 0 and self.radius >= 0):
             raise InputError(
                 f"Pour got rate={self.rate!r}, count={self.count!r}, radius={self.radius!r}; give positive numbers."
             )

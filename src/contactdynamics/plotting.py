@@ -3,6 +3,15 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
+from .errors import InputError
+
+
+def check_format(path) -> None:
+    """Refuse a name of a picture whose ending matplotlib cannot write."""
+    known = sorted(plt.Figure().canvas.get_supported_filetypes())
+    if path.suffix[1:].lower() not in known:
+        raise InputError(f"{path} has no ending of a picture; give one of .{', .'.join(known)}.")
+
 
 def plot_motion(motion, axes=None, *, labels=None):
     """Positions, gaps and energy ledger of a `Motion` over time, one above the other; returns the figure."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import quaternions
-from .errors import InputError, as_numbers, is_number
+from .errors import InputError, as_numbers, is_number, is_whole
 from .laws import Law
 from .loads import Drive, as_function
 from .materials import Materials
@@ -310,8 +310,9 @@ class Scene:
     # ---- checks ----------------------------------------------------------------------------------------------------
 
     def _known(self, body) -> None:
-        if not (0 <= int(body) < self.count):
-            raise InputError(f"There is no body {body}; scene.add returned the numbers 0 to {self.count - 1}.")
+        if not (is_whole(body) and body < self.count):
+            there = f"scene.add returned the numbers 0 to {self.count - 1}" if self.count else "add bodies first"
+            raise InputError(f"There is no body {body!r}; {there}.")
 
     def _checked_shape(self, shape) -> None:
         if not isinstance(shape, Sphere | Disk | Plane | HalfPlane | Cluster | Polygon):

@@ -13,6 +13,7 @@ import contextlib
 import math
 import time
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +22,16 @@ import numpy as np
 from . import assembly, hooks, iterations, quaternions, rigid
 from . import contacts as prepare
 from .encounters import Encounters
-from .errors import ConvergenceError, ConvergenceWarning, EnergyWarning, InputError, energy_message, is_number
+from .errors import (
+    ConvergenceError,
+    ConvergenceWarning,
+    EnergyWarning,
+    InputError,
+    check_function,
+    count_of_steps,
+    energy_message,
+    is_number,
+)
 from .ledger import NO_GAIN, Ledger
 from .scene import Scene, join
 from .state import FREE, Balls, Bodies, ContactProblem, Contacts, Corners, Energy, Frame, Planes, SolveReport, Springs
@@ -131,7 +141,10 @@ class Simulation:
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
         self.solver = solver
         self.threads, self._team, self._alone = int(threads), Team(int(threads)), Team(1)
-        self.recorders = list(recorders)
+        self.recorders = list(recorders) if isinstance(recorders, Iterable) else [recorders]
+        for recorder in self.recorders:
+            if not callable(recorder) or not all(hasattr(recorder, part) for part in ("begin", "end")):
+                raise InputError(f"Simulation got the recorder {recorder!r}; give one such as HDF5(path), or a list.")
         self.before_step, self._awaited = [], None  # what the file of a restored run has in `before_step`
         self.stepping = False
         self.time, self.steps = 0.0, 0
@@ -302,6 +315,20 @@ class Simulation:
         tables = (table._replace(body=row[table.body]) for table in (balls, model.planes, model.corners))
         return Bodies(*(array[order] for array in b)), *tables
 
+    # ---- what is called ---------------------------------------------------------------------------------------------
+
+    @property
+    def before_step(self) -> list:
+        """The functions called with the simulation at the begin of each step, in this order."""
+        return self._before_step
+
+    @before_step.setter
+    def before_step(self, functions):
+        functions = functions if isinstance(functions, list | tuple) else [functions]
+        for function in functions:
+            check_function("before_step got the function", function, "simulation")
+        self._before_step = list(functions)
+
     # ---- what the user reads ---------------------------------------------------------------------------------------
 
     def _flat(self, array):
@@ -436,7 +463,7 @@ class Simulation:
         """
         if not is_number(until):
             raise InputError(f"until is {until!r}; give the time (s) at which to stop.")
-        count = round((until - self.time) / self.time_step)
+        count = count_of_steps(self.time, until, self.time_step)
         if count < 0:
             raise InputError(
                 f"until={until} lies before the time {self.time:.6g} of the simulation; give a later time."

@@ -10,7 +10,7 @@ and not what the first one sees at contacts with P = 0 that still close.
 import numpy as np
 
 from ._jit import kernel
-from .errors import InputError
+from .errors import InputError, as_numbers, is_number, is_whole
 from .laws import bipotential, cone_excess, natural_map, solve_contact
 from .state import SEPARATING, ContactProblem, SolveReport
 
@@ -119,9 +119,9 @@ def solve(
     ([[1.0, -0.3]], True)
     """
     w, velocity, friction, impulses = _checked(problem, guess)
-    if not tolerance > 0:
+    if not (is_number(tolerance) and tolerance > 0):
         raise InputError(f"The tolerance is {tolerance!r}; give a positive number, for example 1e-8.")
-    if not max_iterations >= 1:
+    if not is_whole(max_iterations, 1):
         raise InputError(f"max_iterations is {max_iterations!r}; give at least 1.")
     status = np.full(len(impulses), SEPARATING)
     if len(impulses) == 0:
@@ -132,11 +132,15 @@ def solve(
 
 def _checked(problem: ContactProblem, guess) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Delassus operator, velocity, friction and first impulses of a problem, once shown to fit together."""
-    w, velocity, friction, gap = (np.ascontiguousarray(array, dtype=float) for array in problem)
+    if not isinstance(problem, ContactProblem):
+        raise InputError(f"solve got {problem!r}; give a ContactProblem, such as contact_problem(system, state, h).")
+    w, velocity, friction, gap = (
+        np.ascontiguousarray(as_numbers(f"The problem's {name}", array)) for name, array in problem._asdict().items()
+    )
     if velocity.ndim != 2 or velocity.shape[1] not in (1, 2, 3):
         raise InputError(f"The velocity has shape {velocity.shape}; give (m, d) with d = 1, 2 or 3 components.")
     m, d = velocity.shape
-    impulses = np.zeros((m, d)) if guess is None else np.array(guess, dtype=float)
+    impulses = np.zeros((m, d)) if guess is None else as_numbers("The guess", guess).copy()
     if w.shape != (m * d, m * d):
         raise InputError(
             f"The Delassus operator has shape {w.shape}; {m} contacts of {d} components need {(m * d,) * 2}."

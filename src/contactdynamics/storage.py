@@ -298,7 +298,8 @@ class Recording:
 
     def __getitem__(self, k: int) -> Frame:
         if not -len(self) <= k < len(self):
-            raise IndexError(f"The file has {len(self)} frames, 0 to {len(self) - 1}.")
+            there = f"{len(self)} frames, 0 to {len(self) - 1}" if len(self) else "no frame"
+            raise IndexError(f"There is no frame {k}; the file has {there}.")
         k = k % len(self)
         rows, contacts = self._rows(k)
         static = {name: array[np.searchsorted(self._static["identity"], rows["identity"])]

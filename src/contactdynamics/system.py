@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .errors import InputError, is_definite
+from .errors import InputError, check_function, is_definite
 from .frames import frame
 from .laws import Law
 from .state import State
@@ -97,8 +97,7 @@ class Constraint:
             ("contact_map", contact_map),
             ("boundary", boundary),
         ):
-            if not callable(value) and (label == "gap" or value is not None):
-                raise InputError(f"Constraint got {label}={value!r}; give a function of (t, q).")
+            check_function(f"Constraint got {label}", value, "t", "q", optional=label != "gap")
         if law is not None and not isinstance(law, Law):
             raise InputError(f"Constraint got law={law!r}; give a Law, for example Law(friction=0.3).")
         if law is not None and (law.rolling or law.spinning or law.cohesion or law.tension):
@@ -119,7 +118,7 @@ class System:
     force
         ``F(t, q, u) -> (n,)``; none when omitted.
     constraints
-        Any number of `Constraint`.
+        One `Constraint`, or any number of them in a list.
     kinematics
         ``(q, u, h) -> q`` after a time h at constant velocity u, for velocities that are not dq/dt (spin components;
         2004, section 4.4). ``q + h u`` when omitted.
@@ -144,16 +143,20 @@ class System:
         *,
         inertia,
         force: Callable | None = None,
-        constraints: Sequence[Constraint] = (),
+        constraints: Constraint | Sequence[Constraint] = (),
         kinematics: Callable | None = None,
         potential: Callable | None = None,
         stiffness=None,
         damping=None,
         rest=None,
     ):
-        for label, value in (("force", force), ("kinematics", kinematics), ("potential", potential)):
-            if value is not None and not callable(value):
-                raise InputError(f"System got {label}={value!r}; give a function.")
+        check_function("System got force", force, "t", "q", "u", optional=True)
+        check_function("System got kinematics", kinematics, "q", "u", "h", optional=True)
+        check_function("System got potential", potential, "t", "q", optional=True)
+        if callable(inertia):
+            check_function("System got inertia", inertia, "t", "q")
+        if not isinstance(constraints, Sequence) or isinstance(constraints, str):
+            constraints = [constraints]
         self.constraints = list(constraints)
         for constraint in self.constraints:
             if not isinstance(constraint, Constraint):
