@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := pile
 
-.PHONY: setup demo test test-slow lint format bench clean
+.PHONY: setup demo test test-slow test-everywhere wheel lint format bench clean
 
 setup: .venv/.ready
 
@@ -24,6 +24,16 @@ test: setup
 test-slow: setup
 	$(BIN)/python -m pytest -m slow
 
+# The suite on other processors and with the oldest versions allowed, as far as this machine can imitate them.
+test-everywhere: setup
+	$(BIN)/python tools/everywhere.py
+
+# Without build/, so that no module of an older build is packed.
+wheel: setup
+	rm -rf build dist
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -38,4 +48,4 @@ bench: setup
 	$(BIN)/cdyn bench step
 
 clean:
-	rm -rf .venv build results src/*.egg-info
+	rm -rf .venv .cache build dist results src/*.egg-info

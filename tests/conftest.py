@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from contactdynamics import errors
+
 matplotlib.use("Agg")
 # The same examples in every run; no deadline, because the first example pays for compilation.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
@@ -16,6 +18,9 @@ settings.load_profile("repeatable")
 
 
 def pytest_configure(config):
+    for name, value in vars(errors).items():
+        if isinstance(value, type) and issubclass(value, Warning):
+            config.addinivalue_line("filterwarnings", f"error::{errors.__name__}.{name}")
     config.addinivalue_line("markers", "modes: also run interpreted and with bounds checks (see test_modes.py)")
 
 

@@ -66,7 +66,8 @@ def build(parameters):
     if p["from_data"]:
         path = STORED if p["from_data"].lower() == "true" else Path(p["from_data"])
         if not path.is_file():
-            raise InputError(f"There is no stored pile {path}; give the run.h5 of a pile, --from-data FILE.")
+            why = ", which is part of the source and not of an installed package" if path == STORED else ""
+            raise InputError(f"There is no stored pile {path}{why}; give the run.h5 of a pile, --from-data FILE.")
         return path
     scene = Scene(gravity=(0.0, 0.0, -p["gravity"]))
     scene.material("grain", density=1.0)
