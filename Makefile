@@ -15,7 +15,7 @@ setup: .venv/.ready
 	@touch $@
 
 demo: setup
-	$(BIN)/cdyn run $(DEMO) --quick --out results/demo
+	$(BIN)/cdyn run $(DEMO) --quick --force --out results/demo
 	@echo "The picture is results/demo/figure.png"
 
 test: setup

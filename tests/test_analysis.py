@@ -461,13 +461,17 @@ def test_an_exported_file_is_small_and_serves(pile, tmp_path, monkeypatch):
     with pytest.raises(cd.InputError, match="some frames"):
         cd.Simulation.from_file(small)
     monkeypatch.setattr(archive, "LOG_ROWS", 10)  # a row then tells the mean of some steps, and `cdyn info` must say so
-    archive.export_frames(path, small, [0.3])
+    with pytest.raises(cd.InputError, match="already"):
+        archive.export_frames(path, small, [0.3])
+    with pytest.raises(cd.InputError, match="already"):
+        archive.export_frames(path, path, [0.3], overwrite=True)  # never itself
+    archive.export_frames(path, small, [0.3], overwrite=True)
     with cd.open(small) as recording, cd.open(path) as whole:
         block = round(whole.steps / 10)
         assert f" in {block} steps on the mean)" in "".join(storage.describe(recording))
         assert "on the mean" not in "".join(storage.describe(whole))
     with pytest.raises(cd.InputError, match="no times"):
-        archive.export_frames(path, small, [])
+        archive.export_frames(path, small, [], overwrite=True)
 
 
 def test_results_draw_themselves(pile):

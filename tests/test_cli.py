@@ -165,8 +165,12 @@ def test_own_experiment_by_path(cdyn, own):
 def test_default_folder_and_second_run(cdyn, own):
     assert cdyn("run", own, "--quick")[0] == 0
     (Path("results/falling_ball") / "mine.txt").write_text("kept")
-    assert cdyn("run", own)[0] == 0
+    code, out, err = cdyn("run", own)
+    assert code == 2 and out == "" and err.count("\n") == 1
+    assert "results/falling_ball holds results" in err and "summary.json" in err and "--force" in err
     folder = Path("results/falling_ball")
+    assert json.loads((folder / "summary.json").read_text())["quick"] is True  # nothing was touched
+    assert cdyn("run", own, "--force")[0] == 0
     assert json.loads((folder / "summary.json").read_text())["quick"] is False
     assert (folder / "mine.txt").read_text() == "kept"
     assert [p.name for p in Path("results").iterdir()] == ["falling_ball"]  # no scratch folder left

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "src" / "contactdynamics"
 
 # From the lowest to the highest; a module or sub-package imports only from lower layers (and from its own package).
 LAYERS = [
-    {"errors", "_version", "_jit", "state", "progress", "unions"},
+    {"errors", "_version", "_jit", "state", "progress", "unions", "writing", "interrupts"},
     {"laws", "frames", "quaternions", "shapes", "loads", "team", "elastic", "circles", "hooks"},
     {"materials", "solvers", "system", "detection", "rigid", "polygons", "outlets"},
     {"generalised"},
@@ -51,7 +51,7 @@ EXCEPTIONS = {("motion", "plotting"), ("simulation", "plotting"), ("explore", "p
 HEAVY = {
     "numba": {"_jit", "team"},
     "matplotlib": {"plotting", "experiments"},
-    "h5py": {"storage", "archive"},
+    "h5py": {"storage", "archive", "writing"},
     "scipy": {"experiments", "bench", "elastic", "events", "penalty"},
     "rich": set(),
     "click": {"cli"},

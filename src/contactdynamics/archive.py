@@ -6,37 +6,39 @@ The layout is that of a result file (`storage`), so that `open` and every analys
 import json
 from pathlib import Path
 
-import h5py
 import numpy as np
 
 from . import storage
 from .errors import InputError
 from .state import FIXED, FREE
+from .writing import replacing
 
 LOG_ROWS = 2000  # about as many rows of the log are left
 LARGEST = ("residual", "penetration", "relative_penetration")
 MEANS = ("iterations", *storage.LOG[-5:])  # the times of the stages
 
 
-def export_frames(source, target, times, *, full=None, note: dict | None = None) -> None:
+def export_frames(source, target, times, *, full=None, note: dict | None = None, overwrite: bool = False) -> None:
     """Write the frames of ``source`` nearest to ``times`` into the new file ``target``.
 
     Frames nearest to the times ``full`` (all, unless given) keep everything; the others keep only positions, the
     orientation of bodies that are no balls, and the contacts with fixed bodies. Reals become float32. Rows of the log
     are means (sweeps, seconds), maxima (residual, overlaps) or last values over blocks of steps. ``note`` is added to
-    what the file says about its run.
+    what the file says about its run. A ``target`` that is there already is refused, unless with ``overwrite``.
     """
     target = Path(target)
+    if target.exists() and (not overwrite or target.samefile(source)):
+        raise InputError(f"There is a file {target} already; give another name, or overwrite=True to replace it.")
     with storage.open(source) as recording:
         if not len(times):
             raise InputError("export_frames got no times; give those of the frames to keep.")
         chosen = sorted({_nearest(recording, t) for t in times})
         whole = {_nearest(recording, t) for t in (times if full is None else full)}
-        with h5py.File(target, "w") as file:
+        with replacing(target, keep=False) as file:
             said = dict(recording.parameters)
             said["about"] = said["about"] | (note or {})
             file.attrs.update({"format": storage.FORMAT, "layout": storage.LAYOUT, "version": recording.version})
-            file.attrs["parameters"] = json.dumps(said)
+            file.attrs["parameters"] = np.bytes_(json.dumps(said))
             kept = _write_frames(file, recording, chosen, whole)
             _write_bodies(file, recording, kept)
             _write_log(file, recording)

@@ -8,6 +8,7 @@ import click
 
 from ._version import __version__
 from .errors import InputError
+from .interrupts import ended_by_sigterm
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -34,9 +35,10 @@ def list_experiments():
 @click.option("--from-data", is_flag=False, flag_value="true", metavar="[FILE]",
               help="Draw from a stored run (of the package, or FILE) instead of computing.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the results [default: results/NAME].")
+@click.option("--force", is_flag=True, help="Overwrite the results of an earlier run in the folder.")
 @click.option("-h", "--help", "help_asked", is_flag=True, help="Show this, and the options of NAME, and stop.")
 @click.pass_context
-def run_experiment(context, name, quick, settings, from_data, out, help_asked):
+def run_experiment(context, name, quick, settings, from_data, out, force, help_asked):
     """Run an experiment by NAME, or from the path of your own experiment file."""
     if help_asked:
         click.echo(context.get_help())
@@ -56,8 +58,8 @@ def run_experiment(context, name, quick, settings, from_data, out, help_asked):
     _tell_compilation()
     with Console(stderr=True).status(f"{experiment.name}: {experiment.title}") as status:
         _use_headless_figures()
-        summary, verdict = runner.run(experiment, parameters, out, quick=quick, before_scene=status.stop)
-    _print_table(experiment, verdict)
+        summary, verdict = runner.run(experiment, parameters, out, quick=quick, force=force, before_scene=status.stop)
+    _print_table(summary, verdict)
     click.echo(f"{summary['seconds']:.1f} s; written to {out}/")
     return 0 if verdict.passed else 1
 
@@ -125,11 +127,11 @@ def _use_headless_figures():
         sys.modules["matplotlib"].use("Agg")
 
 
-def _print_table(experiment, verdict):
+def _print_table(summary, verdict):
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{experiment.name}: {experiment.title}", title_justify="left")
+    table = Table(title=f"{summary['experiment']}: {summary['title']}", title_justify="left")
     for heading in ("quantity", "expected", "source", "computed", "verdict"):
         table.add_column(heading)
     for row in verdict.rows:
@@ -165,24 +167,38 @@ def plot(file, time, out):
     """Draw a frame of a result file, with contact forces, and the energy ledger."""
     _use_headless_figures()
     from . import plotting, storage
+    from .experiments.runner import written_safely
 
     out = out or Path(file).with_suffix(".png")
     plotting.check_format(out)
     with storage.open(file) as recording:
         figure = plotting.plot_recording(recording, recording[-1] if time is None else recording.at(time))
-    figure.savefig(out, dpi=150)
+    with written_safely(out.parent) as scratch:  # a picture made before is replaced, by a whole one
+        figure.savefig(scratch / out.name, dpi=150)
     click.echo(f"written to {out}")
 
 
 @commands.command("resume")
 @click.argument("file")
 @click.option("--until", type=float, help="Simulated time at which to stop [default: that of the run].")
-def resume(file, until):
-    """Go on with an interrupted run, with the same bits as if it had not been interrupted."""
+@click.option("--experiment", "own", metavar="PATH", help="Where your own experiment file is now, if it has moved.")
+def resume(file, until, own):
+    """Go on with an interrupted run, with the same bits as if it had not been interrupted.
+
+    An experiment that reaches its end is checked and drawn, as by `cdyn run`.
+    """
+    _use_headless_figures()
     from .experiments import runner
 
-    simulation = runner.resume(file, until)
+    simulation = runner.resume(file, until, own=own, tell=lambda sentence: click.echo(f"cdyn: {sentence}", err=True))
     click.echo(f"t = {simulation.time:g}, {simulation.steps} steps; added to {file}")
+    completed = runner.complete(file, simulation)
+    if completed is None:
+        return 0
+    summary, verdict = completed
+    _print_table(summary, verdict)
+    click.echo(f"written to {Path(file).parent}/")
+    return 0 if verdict.passed else 1
 
 
 @commands.command("bench")
@@ -208,15 +224,18 @@ def main(arguments=None):
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
     try:
-        code = commands.main(args=arguments or ["--help"], prog_name="cdyn", standalone_mode=False)
+        with ended_by_sigterm():
+            code = commands.main(args=arguments or ["--help"], prog_name="cdyn", standalone_mode=False)
     except click.ClickException as error:
         code = _fail(error.format_message().rstrip(".") + "; `cdyn --help` shows what is possible.", debug)
-    except (InputError, OSError) as error:
+    except InputError as error:
         code = _fail(str(error), debug)
     except MemoryError as error:
         code = _fail(f"There is not enough memory ({error}); ask for less: fewer bodies, steps or samples.", debug)
-    except (KeyboardInterrupt, click.Abort):
-        code = _fail("Interrupted.", False, 130)
+    except OSError as error:
+        code = _fail(f"{error.filename or 'A file'} cannot be read or written ({error.strerror or error}).", debug)
+    except (KeyboardInterrupt, click.Abort) as stop:  # click makes the one of the other
+        code = _fail(str(stop.__cause__ or stop) or "Interrupted.", False, 130)
     except Exception as error:
         code = _fail(
             f"{type(error).__name__}: {error}; this is a bug of the program or of your file: see --debug.", debug, 3

@@ -19,6 +19,10 @@ class InputError(ValueError):
         super().__init__(" ".join(_SCALAR.sub(r"\1\2", str(message)).split()))
 
 
+class RecordingError(InputError, OSError):
+    """A result file cannot be written: no room on the disk, or no right to; what it held before is still there."""
+
+
 class ConvergenceError(RuntimeError):
     """A step's contact problem was not solved to the tolerance and ``on_failure="raise"`` was asked."""
 

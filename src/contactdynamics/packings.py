@@ -436,26 +436,31 @@ class Pour(Hook):
     def to_file(self) -> dict:
         """All numbers, and the name of a ``shape`` that is a function."""
         shape, sieve = self.shape, self.sieve
+        if isinstance(shape, Irregular):
+            shape = {"kind": "Irregular"} | shape._asdict()
+        elif shape is not None:
+            shape = {"kind": "function", "name": name_of(shape)}
         return {name: kind(getattr(self, name)) for name, kind in POUR.items()} | {
             "axis": self.axis.tolist(),
             "sizes": {"diameters": sieve.diameters.tolist(), "passing": sieve.passing.tolist(), "by": sieve.by},
-            "shape": None if shape is None else shape._asdict() if isinstance(shape, Irregular) else name_of(shape),
+            "shape": shape,
         }
 
     @classmethod
     def from_file(cls, parameters: dict) -> "Pour":
         """The pour of a file; its first grain is there already."""
-        shape, sizes = parameters["shape"], parameters["sizes"]
-        if isinstance(shape, str):
+        shape, sizes = dict(parameters["shape"] or {}), parameters["sizes"]
+        kind = shape.pop("kind", None)
+        if kind == "function":
             raise InputError(
-                f"the grains of its Pour are made by the function {shape}, which no file can hold; go on from the "
-                "program that has it, with simulation.restore(path), or pour packings.Irregular(...)."
+                f"the grains of its Pour are made by the function {shape['name']}, which no file can hold; go on from "
+                "the program that has it, with simulation.restore(path), or pour packings.Irregular(...)."
             )
         pour = cls.__new__(cls)
-        for name, kind in POUR.items():
-            setattr(pour, name, kind(parameters[name]))
+        for name, number in POUR.items():
+            setattr(pour, name, number(parameters[name]))
         pour.sieve, pour.axis = Sieve(**sizes), np.array(parameters["axis"], dtype=float)
-        pour.shape = None if shape is None else Irregular(**shape)
+        pour.shape = Irregular(**shape) if kind else None
         pour._check()
         return pour
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import assembly, hooks, iterations, quaternions, rigid
+from . import assembly, hooks, interrupts, iterations, quaternions, rigid
 from . import contacts as prepare
 from .encounters import Encounters
 from .errors import (
@@ -459,7 +459,8 @@ class Simulation:
     def run(self, *, until: float, progress: bool | None = None) -> "Simulation":
         """Step until the time ``until``; on a terminal with a progress bar. Returns the simulation itself.
 
-        First and last frame always go to the recorders.
+        First and last frame always go to the recorders. Ctrl-C (and SIGTERM) ends the run after the present step, with
+        the files closed, by a `KeyboardInterrupt` that says how to go on; pressed twice, at once.
         """
         if not is_number(until):
             raise InputError(f"until is {until!r}; give the time (s) at which to stop.")
@@ -474,14 +475,16 @@ class Simulation:
         self.ledger.worst = NO_GAIN
         self.about["until"] = float(until)
         self._begin_recording()
-        try:
-            with progress_bar(self, count, progress) as advance:
-                for _ in range(count):
-                    self.step()
-                    advance()
-        finally:
-            for recorder in self.recorders:
-                recorder.end(self)
+        with interrupts.held() as noted:
+            with contextlib.ExitStack() as last:  # each recorder ends, whatever another one raises
+                for recorder in self.recorders:
+                    last.callback(recorder.end, self)
+                with progress_bar(self, count, progress) as advance:
+                    for _ in range(count):
+                        self.step()
+                        advance()
+                        if noted:
+                            break
         if self.failures > failures and self.on_failure == "warn":
             warnings.warn(
                 f"{self.failures - failures} of {count} steps were not solved to the tolerance {self.tolerance:g}; "
@@ -492,6 +495,10 @@ class Simulation:
         if self.ledger.created > created:
             message = energy_message(self.ledger.created - created, *self.ledger.worst)
             warnings.warn(message, EnergyWarning, stacklevel=2)
+        if noted:
+            kept = [r.way_on(self) for r in self.recorders if hasattr(r, "way_on")]
+            none = f"no file has it: simulation.run(until={until:g}) goes on within this program"
+            raise KeyboardInterrupt(f"Stopped after the step to t = {self.time:.6g}; {'; '.join(kept) or none}.")
         return self
 
     def _begin_recording(self):

@@ -16,12 +16,12 @@
 Vectors have always 3 components; orientation is a unit quaternion (w, x, y, z) from the principal axes to space;
 impulses are in N s along (normal, tangent, normal x tangent); scaled_spin is the spin in space, times the radius for
 simple balls.
-The file is replaced as a whole by an atomic rename: whenever the process dies, what is there opens. No pickle, no code.
+The file is replaced as a whole by an atomic rename: whenever the process dies, what is there opens. Everything in it
+has checksums. No pickle, no code.
 """
 
 import json
-import os
-import shutil
+import shlex
 from pathlib import Path
 
 import h5py
@@ -30,11 +30,12 @@ import numpy as np
 from . import quaternions
 from ._version import __version__
 from .errors import InputError
-from .hooks import name_of
+from .hooks import Hook, name_of, written
 from .laws import Law
 from .loads import Profile
 from .scene import Block, Scene
 from .state import DRIVEN, NO_CORNERS, Balls, Bodies, Contacts, Corners, Frame, Planes
+from .writing import replacing
 
 FORMAT, LAYOUT = "contactdynamics", 1
 STATIC = ("identity", "principal", "mass", "inertia", "kind", "simple", "size")
@@ -138,9 +139,8 @@ def _append(group: h5py.Group, name: str, array: np.ndarray, compress: bool) -> 
     if name not in group:
         rows = max(16, min(512, 16384 // max(1, array[:1].nbytes)))
         options = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if compress else {}
-        group.create_dataset(
-            name, data=array, maxshape=(None, *array.shape[1:]), chunks=(rows, *array.shape[1:]), **options
-        )
+        grows = {"maxshape": (None, *array.shape[1:]), "chunks": (rows, *array.shape[1:]), "fletcher32": True}
+        group.create_dataset(name, data=array, **grows, **options)
         return
     data = group[name]
     before = len(data)
@@ -193,9 +193,9 @@ def _write_checkpoint(file: h5py.File, arrays: dict) -> None:
             group[name].resize(array.shape)
             group[name][...] = array
         else:
-            group.create_dataset(
-                name, data=array, maxshape=(None,) * array.ndim, chunks=tuple(max(1, s) for s in array.shape)
-            )
+            rows = max(256, min(4096, len(array)))
+            chunks = (rows, *(max(1, s) for s in array.shape[1:]))
+            group.create_dataset(name, data=array, maxshape=(None,) * array.ndim, chunks=chunks, fletcher32=True)
 
 
 def _plain(value):
@@ -212,26 +212,45 @@ def write(
 
     ``checkpoint`` and ``before_step`` (of `hooks.written`) belong to the last frame.
     """
-    scratch = path.with_name(f".{path.name}.tmp")
-    if fresh or not path.exists():
-        scratch.unlink(missing_ok=True)
-    else:
-        shutil.copyfile(path, scratch)
-    try:
-        with h5py.File(scratch, "a") as file:
-            file.attrs.update({"format": FORMAT, "layout": LAYOUT, "version": __version__})
-            said = parameters(simulation) | {"before_step": before_step}
-            file.attrs["parameters"] = json.dumps(said, default=_plain)
-            _append_static(file, simulation)
-            if frames:
-                _append_frames(file, frames)
-            if log:
-                for name, column in zip(LOG, np.array(log).T, strict=True):
-                    _append(file.require_group("log"), name, column, False)
-            _write_checkpoint(file, checkpoint)
-        os.replace(scratch, path)
-    finally:
-        scratch.unlink(missing_ok=True)
+    with replacing(path, keep=not fresh and path.exists()) as file:
+        file.attrs.update({"format": FORMAT, "layout": LAYOUT, "version": __version__})
+        said = parameters(simulation) | {"before_step": before_step}
+        # of fixed length, and so within the part of the file that has a checksum
+        file.attrs["parameters"] = np.bytes_(json.dumps(said, default=_plain))
+        _append_static(file, simulation)
+        if frames:
+            _append_frames(file, frames)
+        if log:
+            for name, column in zip(LOG, np.array(log).T, strict=True):
+                _append(file.require_group("log"), name, column, False)
+        _write_checkpoint(file, checkpoint)
+
+
+def functions_of(simulation) -> list[str]:
+    """The names of all that acts on the simulation and that no file can hold."""
+    foreign = [type(f).__name__ for f in simulation.before_step
+               if isinstance(f, Hook) and type(f).__module__.split(".")[0] != "contactdynamics"]  # fmt: skip
+
+    def named(value):
+        if isinstance(value, dict):
+            if value.get("kind") == "function":
+                yield value["name"]
+            value = list(value.values())
+        for part in value if isinstance(value, list) else ():
+            yield from named(part)
+
+    return [*foreign, *named([parameters(simulation), written(simulation.before_step)])]
+
+
+def way_on(path: Path, simulation) -> str:
+    """Half a sentence: how the run of a file goes on."""
+    about = simulation.about
+    if about.get("driven"):
+        return f"`cdyn run {about.get('path', about['experiment'])} --force` makes it anew"
+    functions = [] if "experiment" in about else functions_of(simulation)
+    if functions:
+        return f"its program goes on with simulation.restore({str(path)!r}), since no file can hold {functions[0]}"
+    return f"`cdyn resume {shlex.quote(str(path))}` goes on"
 
 
 # ---- reading -------------------------------------------------------------------------------------------------------

@@ -34,7 +34,8 @@ def listing() -> list[str]:
 def run(name: str, argument: str | None, out: Path, echo, settings: dict | None = None, before=lambda: None) -> int:
     """Run benchmark ``name``, write ``summary.json`` and append to ``NAME.csv`` in ``out``.
 
-    ``before`` is called when the input has been checked and the work begins.
+    The summary and the figure are those of the last run, the table has all of them. ``before`` is called when the input
+    has been checked and the work begins.
     """
     functions = _functions()
     if name not in functions:
@@ -49,6 +50,7 @@ def run(name: str, argument: str | None, out: Path, echo, settings: dict | None 
     options = _options(name, {key: value for key, value in defaults.items() if key != "out"}, settings or {})
     if "out" in defaults:  # results that are kept from run to run
         options["out"] = out
+    _refuse_experiment(out)
     before()
     results = function(echo, *([argument] if takes_argument else []), **options)
     out.mkdir(parents=True, exist_ok=True)
@@ -62,6 +64,13 @@ def run(name: str, argument: str | None, out: Path, echo, settings: dict | None 
     _append_row(path, row)
     echo(f"written to {path}")
     return 0
+
+
+def _refuse_experiment(out: Path) -> None:
+    """No benchmark overwrites the summary of an experiment."""
+    path = out / "summary.json"
+    if path.exists() and '"benchmark"' not in path.read_text(errors="replace")[:200]:
+        raise InputError(f"{out} holds the results of an experiment; give the benchmark another folder, --out FOLDER.")
 
 
 def _options(name: str, defaults: dict, settings: dict) -> dict:

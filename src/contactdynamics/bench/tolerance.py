@@ -84,7 +84,7 @@ def _poured(folder: Path, grains: int, value: float, seed: int) -> dict:
     parameters = pile.PARAMETERS | {"grains": grains, "tolerance": value, "seed": seed, "relaxation": RELAXATION}
     simulation = pile.build(parameters)
     simulation.about |= runner.plain({"experiment": "pile", "quick": False, "parameters": parameters})
-    recorder = HDF5(folder / f"{name}.h5", every=parameters["frame_every"])
+    recorder = HDF5(folder / f"{name}.h5", every=parameters["frame_every"], overwrite=True)  # a pour that was cut
     simulation.recorders.append(recorder)
     begin = time.process_time()
     with warnings.catch_warnings():

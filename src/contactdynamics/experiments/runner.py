@@ -19,6 +19,7 @@ The same file serves the command line, the tests, the gallery and the benchmarks
 
 import contextlib
 import contextvars
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -82,6 +83,11 @@ class Experiment(NamedTuple):
 
     name: str
     module: ModuleType
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a file of the user, and none of the package."""
+        return not self.module.__name__.startswith("contactdynamics.")
 
     @property
     def title(self) -> str:
@@ -174,19 +180,16 @@ def written_safely(directory: Path):
 
 
 def run(
-    experiment: Experiment, parameters: dict, out: Path, *, quick: bool = False, before_scene=None
+    experiment: Experiment, parameters: dict, out: Path, *, quick: bool = False, force: bool = False, before_scene=None
 ) -> tuple[dict, Verdict]:
     """Build, check, draw; write ``summary.json`` and the figures into ``out``; return the summary and the verdict.
 
-    ``before_scene`` is called before a scene is run, which has a progress bar of its own.
+    A folder with the results of an earlier run is refused, unless with ``force``. ``before_scene`` is called before a
+    scene is run, which has a progress bar of its own.
     """
-    existing = next(path for path in (out, *out.absolute().parents) if path.exists())
-    if not existing.is_dir():
-        raise InputError(f"--out {out}: {existing} is a file; give a folder.")
-    if not os.access(existing, os.W_OK):
-        raise InputError(f"--out {out}: nothing can be written into {existing}; give another folder.")
+    _check_folder(out, force)
     begin = time.perf_counter()
-    token = _PLACE.set((out, plain({"experiment": experiment.name, "quick": quick, "parameters": parameters})))
+    token = _PLACE.set((out, _about(experiment, parameters, quick)))
     try:
         outcome = experiment.module.build(parameters)
     finally:
@@ -194,7 +197,48 @@ def run(
     if isinstance(outcome, Simulation):
         if before_scene is not None:
             before_scene()
-        _simulate(experiment, outcome, parameters, out, quick)
+        until = _duration(experiment, parameters)
+        outcome.about |= _about(experiment, parameters, quick)
+        outcome.recorders.append(_recorder(out, "run", float(parameters.get("frame_every", until / 50))))
+        outcome.run(until=until)
+    return _finish(experiment, outcome, parameters, out, quick, begin)
+
+
+def _check_folder(out: Path, force: bool) -> None:
+    """Whether a run can write into ``out``, and overwrites nothing that it should not."""
+    existing = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise InputError(f"--out {out}: {existing} is a file; give a folder.")
+    if not os.access(existing, os.W_OK):
+        raise InputError(f"--out {out}: nothing can be written into {existing}; give another folder.")
+    earlier = sorted(p.name for p in out.glob("*") if p.name == "summary.json" or p.suffix in (".h5", ".png", ".gif"))
+    if earlier and not force:
+        cut = out / "run.h5" if "run.h5" in earlier and "summary.json" not in earlier else None
+        way_on = f", go on with `cdyn resume {cut}`" if cut else ""
+        raise InputError(
+            f"{out} holds results of an earlier run ({', '.join(earlier[:4])}{', ...' * (len(earlier) > 4)}); give "
+            f"another folder, --out FOLDER{way_on}, or --force to overwrite them."
+        )
+
+
+def _about(experiment: Experiment, parameters: dict, quick: bool) -> dict:
+    """What a result file says about the experiment it belongs to; of a user's own file also where and which it was."""
+    about = plain({"experiment": experiment.name, "quick": quick, "parameters": parameters})
+    if experiment.own:
+        path = Path(experiment.module.__file__).resolve()
+        about |= {"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    return about
+
+
+def _recorder(out: Path, name: str, every) -> HDF5:
+    """The recorder of a run. `_check_folder` has seen to it that what it may overwrite was begun by this run."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "summary.json").unlink(missing_ok=True)  # of an earlier run, if at all: none beside a file of this one
+    return HDF5(out / f"{name}.h5", every=every, overwrite=True)
+
+
+def _finish(experiment: Experiment, outcome, parameters: dict, out: Path, quick: bool, begin: float):
+    """Check and draw an outcome, and write both into ``out``; the summary and the verdict."""
     verdict = experiment.module.check(outcome, parameters)
     for row in verdict.rows:
         if row.source not in SOURCES:
@@ -236,25 +280,17 @@ def recorded(simulation: Simulation, *, until: float, name: str = "run", frames:
         yield
         return
     out, about = place
-    out.mkdir(parents=True, exist_ok=True)
-    recorder = HDF5(out / f"{name}.h5", every=max(1, round(until / simulation.time_step / frames)))
+    recorder = _recorder(out, name, max(1, round(until / simulation.time_step / frames)))
     simulation.about |= about | {"driven": True}
     simulation.recorders.append(recorder)
     recorder.begin(simulation)
     try:
         yield
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(*(stop.args or (f"Stopped; {recorder.way_on(simulation)}.",))) from None
     finally:
         simulation.recorders.remove(recorder)
         recorder.end(simulation)
-
-
-def _simulate(experiment: Experiment, simulation: Simulation, parameters: dict, out: Path, quick: bool) -> None:
-    """Run a scene to its ``duration`` and record it; the file says which experiment it belongs to."""
-    out.mkdir(parents=True, exist_ok=True)
-    simulation.about |= plain({"experiment": experiment.name, "quick": quick, "parameters": parameters})
-    until = _duration(experiment, parameters)
-    simulation.recorders.append(HDF5(out / "run.h5", every=float(parameters.get("frame_every", until / 50))))
-    simulation.run(until=until)
 
 
 def _duration(experiment: Experiment, parameters: dict) -> float:
@@ -263,26 +299,31 @@ def _duration(experiment: Experiment, parameters: dict) -> float:
     return parameters["duration"] if duration is None else duration(parameters)
 
 
-def resume(file: str, until: float | None = None) -> Simulation:
+def resume(file: str, until: float | None = None, *, own: str | None = None, tell=lambda sentence: None) -> Simulation:
     """Go on with the run of a result file, to ``until`` or to the end its experiment had; returns the simulation.
 
-    A file that belongs to an experiment is built again by it, so that its own rules (pouring, driving) go on too.
+    A file that belongs to an experiment is built again by it, so that its own rules (pouring, driving) go on too; the
+    user's own one is taken from where it was, or from the path ``own``. ``tell`` is called with what should be known.
     """
     with storage.open(file) as recording:
         about, steps = recording.parameters["about"], recording.file["frames/step"][:]
         step = recording.parameters["options"]["time_step"]
     if about.get("driven"):
-        name = about["experiment"]
-        raise InputError(f"{file} was written by {name}, which drives its own runs; make it anew, `cdyn run {name}`.")
+        name = about.get("path", about["experiment"])
+        raise InputError(
+            f"{file} was written by {name}, which drives its own runs; make it anew, `cdyn run {name} --force`."
+        )
     every = int(np.diff(steps).max()) if len(steps) > 1 else 1
     recorder = HDF5(file, every=about.get("every", every))
     if "experiment" in about:
-        experiment = load(about["experiment"])
-        simulation = experiment.module.build(about["parameters"])
-        simulation.about = about
+        experiment = _experiment_of(file, about, own, tell)
+        parameters = parameters_of(experiment)
+        parameters |= {k: tuple(v) if isinstance(parameters[k], tuple) else v for k, v in about["parameters"].items()}
+        simulation = experiment.module.build(parameters)
+        simulation.about = about | _about(experiment, parameters, about["quick"])
         simulation.recorders.append(recorder)
         simulation.restore(file)
-        until = _duration(experiment, about["parameters"]) if until is None else until
+        until = _duration(experiment, parameters) if until is None else until
     else:
         simulation = Simulation.from_file(file, recorders=[recorder])
         until = about.get("until") if until is None else until
@@ -291,6 +332,43 @@ def resume(file: str, until: float | None = None) -> Simulation:
     if until < simulation.time + 0.5 * step:
         raise InputError(f"{file} has reached t = {simulation.time:g} already; give a later --until.")
     return simulation.run(until=until)
+
+
+def _experiment_of(file, about: dict, own: str | None, tell) -> Experiment:
+    """The experiment that a result file belongs to; ``tell`` where the user's own file has changed since."""
+    path = own or about.get("path")
+    if path is None:
+        return _fitting(load(about["experiment"]), file, about)
+    if not Path(path).is_file():
+        raise InputError(
+            f"{file} belongs to the experiment file {path}, which is not there; put it back, or say where it is: "
+            f"`cdyn resume {file} --experiment PATH`."
+        )
+    if hashlib.sha256(Path(path).read_bytes()).hexdigest() != about.get("sha256"):
+        tell(f"{path} has changed since {file} was begun; the run goes on as it is now written.")
+    return _fitting(load(str(path)), file, about)
+
+
+def _fitting(experiment: Experiment, file, about: dict) -> Experiment:
+    stray = sorted(set(about["parameters"]) - set(experiment.module.PARAMETERS))
+    if stray:
+        raise InputError(
+            f"{file} has the option {stray[0]}, which {experiment.name} has not any more; go on with the version that "
+            f"wrote the file, or make it anew with `cdyn run`."
+        )
+    return experiment
+
+
+def complete(file: str, simulation: Simulation) -> tuple[dict, Verdict] | None:
+    """Check and draw a resumed experiment that has reached its end, beside its file, if nobody has before."""
+    about, out = simulation.about, Path(file).parent
+    if "experiment" not in about or (out / "summary.json").exists():
+        return None
+    experiment = load(about.get("path", about["experiment"]))
+    parameters = parameters_of(experiment) | about["parameters"]
+    if simulation.time < _duration(experiment, parameters) - 0.5 * simulation.time_step:
+        return None
+    return _finish(experiment, simulation, parameters, out, about["quick"], time.perf_counter())
 
 
 def save_figures(figures, folder: Path) -> None:
