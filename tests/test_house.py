@@ -20,7 +20,7 @@ PACKAGE = ROOT / "src" / "contactdynamics"
 
 # From the lowest to the highest; a module or sub-package imports only from lower layers (and from its own package).
 LAYERS = [
-    {"errors", "_version", "_jit", "state", "progress", "unions", "writing", "interrupts"},
+    {"errors", "_version", "_jit", "state", "progress", "signatures", "unions", "writing", "interrupts"},
     {"laws", "frames", "quaternions", "shapes", "loads", "team", "elastic", "circles", "hooks"},
     {"materials", "solvers", "system", "detection", "rigid", "polygons", "outlets"},
     {"generalised"},

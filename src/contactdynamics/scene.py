@@ -1,7 +1,7 @@
 """A scene: bodies, materials, loads. It collects and checks; `freeze` makes the `Model` that kernels read."""
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from .loads import Drive, as_function
 from .materials import Materials
 from .polygons import Polygon
 from .shapes import Cluster, Disk, HalfPlane, Plane, Sphere
+from .signatures import LawOptions, MaterialOptions
 from .state import DRIVEN, FIXED, FREE, NO_CORNERS, Balls, Bodies, Corners, Model, Planes, Springs
 
 
@@ -62,11 +63,11 @@ class Scene:
 
     # ---- materials -------------------------------------------------------------------------------------------------
 
-    def material(self, name: str, *, density: float, **own) -> None:
+    def material(self, name: str, *, density: float, **own: Unpack[MaterialOptions]) -> None:
         """State a material; its own coefficients (friction=..., restitution=...) serve pairs that are not stated."""
         self.materials.add(name, density, own)
 
-    def contact(self, a: str, b: str, *, axis=None, **options) -> None:
+    def contact(self, a: str, b: str, *, axis=None, **options: Unpack[LawOptions]) -> None:
         """State the law between materials ``a`` and ``b``; the options are those of `Law`.
 
         ``axis`` is the direction of the first coefficient of ``anisotropic=(c1, c2)``, in the axes of ``a``'s body.

@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from .errors import (
 )
 from .ledger import NO_GAIN, Ledger
 from .scene import Scene, join
+from .signatures import BodiesOptions, BodyOptions, SimulationOptions, ViewOptions
 from .state import FREE, Balls, Bodies, ContactProblem, Contacts, Corners, Energy, Frame, Planes, SolveReport, Springs
 from .team import Team
 from .touching import Touching
@@ -217,13 +218,13 @@ class Simulation:
 
     # ---- bodies that come and go -----------------------------------------------------------------------------------
 
-    def add(self, shape, **options) -> int:
+    def add(self, shape, **options: Unpack[BodyOptions]) -> int:
         """Add a body to the running simulation: as `Scene.add`. The other contacts keep their memory."""
         number = self.scene.add(shape, **options)
         self._take_new_blocks()
         return number
 
-    def add_many(self, shapes, **options) -> np.ndarray:
+    def add_many(self, shapes, **options: Unpack[BodiesOptions]) -> np.ndarray:
         """Add many balls to the running simulation: as `Scene.add_many`."""
         numbers = self.scene.add_many(shapes, **options)
         self._take_new_blocks()
@@ -894,7 +895,7 @@ class Simulation:
         return self
 
     @classmethod
-    def from_file(cls, path, **options) -> "Simulation":
+    def from_file(cls, path, **options: Unpack[SimulationOptions]) -> "Simulation":
         """The simulation of a result file, ready to go on; ``options`` replace those of the file.
 
         What the file cannot hold, functions of a program, is refused by name: go on with `restore` in that program.
@@ -911,7 +912,7 @@ class Simulation:
         simulation.before_step = before_step
         return simulation.restore(path)
 
-    def plot(self, ax=None, **options):
+    def plot(self, ax=None, **options: Unpack[ViewOptions]):
         """Draw the bodies and the contact forces; returns the axes."""
         from .plotting import plot_scene
 

@@ -36,7 +36,7 @@ PARAMETERS = Options(
     seed=Option(1, "seed of the random numbers", least=0),
     layer=Option((15.5, 18.7), "dates of the fossil layer; in shorter runs at the same share of the pouring", "s",
                  least=0, most=1e6, numbers=(2,)),
-    frame_every=Option(0.5, "time between the frames in the file", "s", above=0, most=1000),
+    frame_every=Option(0.5, "time between the frames in the file", "s", least=1e-3, most=1000),
     from_data=Option("", 'result file to draw from instead of computing, or "true" for the stored pile'),
 )  # fmt: skip
 QUICK = {"grains": 400, "relaxation": 1.0, "frame_every": 0.1}

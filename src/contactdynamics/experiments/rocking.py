@@ -20,7 +20,7 @@ PARAMETERS = Options(
     width=Option(0.25, "width of the block", "m", least=1e-3, most=1e3),
     height=Option(1.0, "height of the block", "m", least=1e-3, most=1e3),
     friction=Option(0.8, "friction coefficient", "1", least=0, most=100),
-    tilt=Option(0.5, "tilt at the release, over the angle at which it topples", "1", above=0, below=1),
+    tilt=Option(0.5, "tilt at the release, over the angle at which it topples", "1", least=0.01, below=1),
     shake=Option(1.5, "amplitude of the ground's acceleration, over that at which the block begins to rock", "1",
                  least=0, most=100),
     frequency=Option(2.5, "frequency of the ground", "Hz", least=0.01, most=100),
