@@ -107,3 +107,10 @@ class Materials:
                          law.cohesion, law.tension])  # fmt: skip
             axes.append(self.axes.get((i, j), np.zeros(4)))
         return np.array(rows).reshape(-1, COLUMNS), index, np.array(axes).reshape(-1, 4)
+
+    def laws(self) -> tuple[tuple[Law, ...], np.ndarray]:
+        """The laws of the table, in its order, and the place of each pair of materials (M, M), -1 where it has none."""
+        index = np.full((len(self.names), len(self.names)), -1, dtype=np.int64)
+        for place, (i, j) in enumerate(self.order):
+            index[i, j] = index[j, i] = place
+        return tuple(self.law(i, j) for i, j in self.order), index

@@ -854,7 +854,7 @@ class Simulation:
 
         b, balls, planes, corners = self.by_number()
         return make_frame(self.time, self.steps, self.time_step, self.model.dimension, self.scene.gravity, b,
-                          balls, planes, self.contacts, corners)  # fmt: skip
+                          balls, planes, self.contacts, corners, self.scene.materials.laws())  # fmt: skip
 
     def restore(self, path) -> "Simulation":
         """Take over the last state of a result file, to go on from it with the same bits.

@@ -206,3 +206,14 @@ class Frame(NamedTuple):
     polygon_corners: np.ndarray = NO_CORNERS.place[:, :2]  # (C, 2) in space, counter-clockwise, part after part
     polygon_starts: np.ndarray = np.zeros(1, dtype=np.int64)  # (Q+1,) part k has the corners starts[k] to starts[k+1]
     polygon_bodies: np.ndarray = NO_CORNERS.body  # (Q,) row of the body
+    materials: np.ndarray = NO_CORNERS.body  # (N,) of the bodies; empty where the frame carries no laws
+    laws: tuple = ()  # the `Law` of each pair of materials that can meet
+    law_index: np.ndarray = np.zeros((0, 0), dtype=np.int64)  # (M, M) place in laws of a pair of materials, or -1
+
+    @property
+    def contact_laws(self) -> np.ndarray:
+        """(C,) place in ``laws`` of the law of each contact: that of the materials of its bodies; -1 where unknown."""
+        if not self.laws:
+            return np.full(len(self.contacts.gap), -1)
+        first, second = self.materials[np.searchsorted(self.identities, self.contacts.bodies)].T
+        return self.law_index[first, second]

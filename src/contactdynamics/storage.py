@@ -22,6 +22,7 @@ has checksums. No pickle, no code.
 
 import json
 import shlex
+from functools import cached_property
 from pathlib import Path
 
 import h5py
@@ -33,6 +34,7 @@ from .errors import InputError
 from .hooks import Hook, name_of, written
 from .laws import Law
 from .loads import Profile
+from .materials import Materials
 from .scene import Block, Scene
 from .state import DRIVEN, NO_CORNERS, Balls, Bodies, Contacts, Corners, Frame, Planes
 from .writing import replacing
@@ -329,8 +331,15 @@ class Recording:
         options, d = self.parameters["options"], self.parameters["dimension"]
         gravity = np.array(self.parameters["gravity"])
         return make_frame(
-            time, step, options["time_step"], d, gravity, bodies, balls, planes, _frame_contacts(contacts, d), corners
-        )
+            time, step, options["time_step"], d, gravity, bodies, balls, planes, _frame_contacts(contacts, d), corners,
+            self.laws,
+        )  # fmt: skip
+
+    @cached_property
+    def laws(self) -> tuple:
+        """The laws of the run, and the place of each pair of materials among them; none where the file has none."""
+        stated = all(name in self.parameters for name in ("materials", "pairs", "order"))
+        return (load_materials(self.parameters) if stated else Materials()).laws()
 
     def _rows(self, k: int) -> tuple[dict, dict]:
         index = self.file["frames"]
@@ -384,9 +393,14 @@ def _frame_contacts(c: dict, d: int) -> Contacts:
 
 def make_frame(
     time, step, time_step, d, gravity, b: Bodies, balls: Balls, planes: Planes, contacts: Contacts,
-    corners: Corners = NO_CORNERS,
+    corners: Corners = NO_CORNERS, laws: tuple = ((), np.zeros((0, 0), dtype=np.int64)),
 ) -> Frame:  # fmt: skip
-    """A `Frame` from arrays of a simulation or a file; balls that hold polygons are not in it, the polygons are."""
+    """A `Frame` from arrays of a simulation or a file; balls that hold polygons are not in it, the polygons are.
+
+    ``laws`` are those of `Materials.laws`.
+    """
+    material = np.full(len(b.mass), -1, dtype=np.int64)
+    material[balls.body], material[planes.body] = balls.material, planes.material
     turned = quaternions.product(b.orientation, quaternions.conjugate(b.principal))
     rotations = turned if d == 3 else np.angle((turned[:, 0] + 1j * turned[:, 3]) ** 2)
     spins = b.spin if d == 3 else b.spin[:, 2]
@@ -405,24 +419,32 @@ def make_frame(
         b.kind, balls.radius, (b.position[balls.body] + placed(balls.centre, balls.body))[:, :d], balls.body,
         placed(planes.normal, planes.body)[:, :d], b.position[planes.body][:, :d], contacts,
         (b.position[corners.body] + placed(corners.place, corners.body))[:, :2], starts, corners.body[starts[:-1]],
+        material, *laws,
     )  # fmt: skip
 
 
 # ---- going on ------------------------------------------------------------------------------------------------------
 
 
+def load_materials(p: dict) -> Materials:
+    """The materials and laws that a file states in its parameters."""
+    materials = Materials()
+    for material in p["materials"]:
+        materials.add(material["name"], material["density"], material["own"])
+    for entry in p["pairs"]:
+        law = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["law"].items()}
+        materials.pairs[tuple(entry["pair"])] = Law(**law)
+        if entry["axis"]:
+            materials.axes[tuple(entry["pair"])] = np.array(entry["axis"])
+    materials.order = [tuple(pair) for pair in p["order"]]
+    return materials
+
+
 def load_scene(recording: Recording) -> Scene:
     """The scene of a file, as it was at its last frame; prescribed motions and forces must be profiles."""
     p = recording.parameters
     scene = Scene(p["gravity"])
-    for material in p["materials"]:
-        scene.material(material["name"], density=material["density"], **material["own"])
-    for entry in p["pairs"]:
-        law = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["law"].items()}
-        scene.materials.pairs[tuple(entry["pair"])] = Law(**law)
-        if entry["axis"]:
-            scene.materials.axes[tuple(entry["pair"])] = np.array(entry["axis"])
-    scene.materials.order = [tuple(pair) for pair in p["order"]]
+    scene.materials = load_materials(p)
 
     def function(value, body, what):
         if value["kind"] == "function":

@@ -7,8 +7,9 @@ of the last step over its length; stress is positive in compression.
 
 from .fabric import directions, fabric
 from .forces import contact_forces, coordination, force_chains, mobilised_friction, normal_forces
-from .masonry import balance, largest_push, thrust_line
+from .masonry import thrust_line
 from .regions import Box, Cylinder, Under
+from .statics import balance, largest_push
 from .stress import grain_moments, stress, stress_map
 from .strips import Pressure, ground_pressure, reciprocity, strip, weight_balance
 from .surface import bounding_disks, height, interior, packing_fraction, slope, surface, volume_mass

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, as_numbers
 from ..state import FREE, SLIDING
 
 
@@ -45,6 +45,45 @@ def selected(frame, region) -> np.ndarray:
     """Which contacts (C,) push and have their point in the region (all of space where it is None)."""
     pushing = frame.contacts.impulse[:, 0] > 0
     return pushing if region is None else pushing & region.contains(frame.contacts.point)
+
+
+class Bounds(NamedTuple):
+    """What the laws of the contacts of a frame allow; forces in N, lengths in m."""
+
+    friction: np.ndarray  # (C, 2) coefficients along t1 and t2 while sliding
+    static: np.ndarray  # (C, 2) coefficients at rest
+    cohesion: np.ndarray  # (C,) force
+    tension: np.ndarray  # (C,) force
+    rolling: np.ndarray  # (C,) length
+
+
+def bounds_of(frame, friction, name: str) -> Bounds:
+    """The bounds of the contacts by the laws that the frame carries; ``friction``, where given, replaces theirs.
+
+    One number, or one per contact. A frame without laws (of an old file, or made by hand) is one of pure friction.
+    """
+    count, index = len(frame.contacts.gap), frame.contact_laws
+    known = [index[k] >= 0 for k in range(count)]
+    laws = [frame.laws[place] if here else None for place, here in zip(index, known, strict=True)]
+    if friction is not None:
+        mu = as_numbers("friction", friction)
+        if mu.shape not in ((), (count,)) or not (np.isfinite(mu).all() and (mu >= 0).all()):
+            raise InputError(
+                f"{name} got friction of shape {mu.shape}, or below zero; give one number >= 0, or one per contact "
+                f"({count})."
+            )
+        sliding = static = np.repeat(np.broadcast_to(mu, (count,))[:, None], 2, axis=1)
+    elif not all(known):
+        raise InputError(f"{name} got a frame that carries no laws of contact; give friction=...")
+    else:
+        sliding = np.array([law.anisotropic or (law.friction,) * 2 for law in laws]).reshape(count, 2)
+        static = np.array([2 * [law.static_friction or 0.0] for law in laws]).reshape(count, 2)
+        static = np.maximum(sliding, static)
+
+    def column(field):
+        return np.array([0.0 if law is None else getattr(law, field) for law in laws])
+
+    return Bounds(sliding, static, column("cohesion"), column("tension"), column("rolling"))
 
 
 class Chains(NamedTuple):
@@ -150,11 +189,20 @@ class Mobilised(NamedTuple):
         return ax
 
 
-def mobilised_friction(frame, friction: float, region=None) -> Mobilised:
-    """How much of the ``friction`` is in use at the contacts that push."""
-    keep = selected(frame, region)
+def mobilised_friction(frame, friction=None, region=None) -> Mobilised:
+    """How much of the friction is in use at the contacts that push, by the laws of the frame.
+
+    ``friction`` (one number or one per contact) replaces theirs. Contacts that slide have the coefficient of sliding,
+    the others that of rest; cohesion counts as normal force, as in its law. Contacts without friction are left out.
+    """
+    bounds = bounds_of(frame, friction, "mobilised_friction")
+    slides = frame.contacts.status == SLIDING
+    coefficient = np.where(slides[:, None], bounds.friction, bounds.static)
+    keep = selected(frame, region) & (coefficient > 0).all(axis=1)
     impulse = frame.contacts.impulse[keep]
-    ratios = np.sqrt((impulse[:, 1:] ** 2).sum(axis=1)) / (friction * impulse[:, 0])
+    pressed = impulse[:, 0] + bounds.cohesion[keep] * frame.time_step
+    scaled = impulse[:, 1:] / coefficient[keep, : impulse.shape[1] - 1]
+    ratios = np.sqrt((scaled**2).sum(axis=1)) / pressed
     sliding = frame.contacts.status[keep] == SLIDING
     return Mobilised(
         ratios, float(ratios.mean()) if len(ratios) else 0.0, float(sliding.mean()) if len(ratios) else 0.0

@@ -239,7 +239,7 @@ def statistics(pile):
     counts = analysis.coordination(frame)
     flat[1].bar(*np.unique(counts.counts, return_counts=True), color="0.7", edgecolor="k", lw=0.5)
     flat[1].set(xlabel="contacts of a grain", ylabel="grains", title=f"mean {counts.mean:.2f}")
-    friction = analysis.mobilised_friction(frame, pile.parameters["friction"])
+    friction = analysis.mobilised_friction(frame)
     friction.plot(flat[2]).set_title(f"mean {friction.mean:.2f}")
     for place, (name, region) in enumerate((("core", core), ("bank", bank))):
         rose = figure.add_subplot(2, 3, 4 + place, projection="polar")

@@ -53,7 +53,7 @@ class Trial(NamedTuple):
 
     def programme(self, friction=None):
         """The linear programme."""
-        return analysis.balance(self.frame(), self.friction if friction is None else friction)
+        return analysis.balance(self.frame(), friction)
 
 
 def trial(ratio, voussoirs, friction) -> Trial:

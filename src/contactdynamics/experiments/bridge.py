@@ -77,8 +77,8 @@ def fall(friction, parameters) -> Fall:
     answer = sim.is_equilibrium(tolerance=1e-8, limit=1e-5, max_iterations=100_000)
     start = sim.frame()
     resting = start._replace(contacts=answer.contacts)
-    programme = analysis.balance(resting, friction)
-    bound = analysis.largest_push(resting, friction, bridge.object)
+    programme = analysis.balance(resting)
+    bound = analysis.largest_push(resting, body=bridge.object)
     row = int(np.searchsorted(start.identities, bridge.object))
     top, count = start.positions[row, 1], max(4, parameters["film_frames"])
     marks, reading, frames = np.linspace(0, parameters["travel"], count), None, [start]

@@ -104,7 +104,7 @@ def _results(pile):
     log, frame = pile.recording.log, pile.relaxed
     seconds = sum(log[stage] for stage in storage.LOG[-5:])
     pressure, angles = pile.pressure, pile.layer_angles
-    friction = analysis.mobilised_friction(frame, pile.parameters["friction"])
+    friction = analysis.mobilised_friction(frame)
     return {
         "grains": int((frame.kinds == FREE).sum()),
         "contacts": len(frame.contacts.gap),

@@ -121,7 +121,7 @@ def check(outcome, parameters):
                                    "density": pile.directions.density},
             "contacts": int((pile.frame.contacts.impulse[:, 0] > 0).sum()),
             "coordination": analysis.coordination(pile.frame).mean,
-            "mobilised_friction": analysis.mobilised_friction(pile.frame, parameters["friction"]).mean,
+            "mobilised_friction": analysis.mobilised_friction(pile.frame).mean,
             "weight_balance": weight,
             "largest_speed": float(np.abs(pile.frame.velocities[free]).max()),
             "energy_closure": e.closure / max(abs(e.force_work), 1e-300),

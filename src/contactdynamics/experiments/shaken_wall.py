@@ -93,7 +93,7 @@ def build(parameters):
     sim = Simulation(scene, time_step=p["step"])
     answer = sim.is_equilibrium(tolerance=1e-8, limit=1e-4)
     frame = sim.frame()._replace(contacts=answer.contacts)
-    threshold = least_acceleration(frame, p["friction"])
+    threshold = least_acceleration(frame)
     peak = float(np.abs(values).max())
     gentle = 0.8 * threshold * GRAVITY / peak if peak > 0 else 0.0
     return {
@@ -105,7 +105,7 @@ def build(parameters):
     }
 
 
-def least_acceleration(frame, friction) -> float:
+def least_acceleration(frame, friction=None) -> float:
     """The horizontal acceleration, over gravity, up to which forces can carry the wall along in both directions."""
 
     def carried(share):
