@@ -20,6 +20,7 @@ PACKAGE = ROOT / "src" / "contactdynamics"
 
 # From the lowest to the highest; a module or sub-package imports only from lower layers (and from its own package).
 LAYERS = [
+    {"display"},
     {"errors", "_version", "_jit", "state", "progress", "signatures", "unions", "writing", "interrupts"},
     {"laws", "frames", "quaternions", "shapes", "loads", "team", "elastic", "circles", "hooks"},
     {"materials", "solvers", "system", "detection", "rigid", "polygons", "outlets"},
@@ -46,7 +47,13 @@ LAYERS = [
     {"cli"},
 ]
 # Methods that draw import the drawing when they are called.
-EXCEPTIONS = {("motion", "plotting"), ("simulation", "plotting"), ("explore", "plotting")}
+EXCEPTIONS = {
+    ("motion", "plotting"),
+    ("simulation", "plotting"),
+    ("explore", "plotting"),
+    ("scene", "plotting"),
+    ("storage", "plotting"),
+}
 # Who may import what when it is loaded; the rest only inside functions.
 HEAVY = {
     "numba": {"_jit", "team"},

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .display import pictured
 from .errors import (
     ConvergenceError,
     ConvergenceWarning,
@@ -38,7 +39,7 @@ class Ledger(NamedTuple):
     created: np.ndarray  # (N,) by the contact laws, in the steps in which they gave more than they took
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Motion:
     """The computed motion of a system: N steps, n freedoms, m constraints, d components per contact."""
 
@@ -58,6 +59,15 @@ class Motion:
     def active(self) -> np.ndarray:
         """(N, m) whether the constraint was in the active set J of the step."""
         return self.status > 0
+
+    def __repr__(self):
+        n, m = self.q.shape[1], self.gaps.shape[1]
+        return (
+            f"Motion of {n} freedom{'s' * (n != 1)} and {m} constraint{'s' * (m != 1)}: {len(self.times) - 1} steps of "
+            f"{self.step:g} s, t = {self.times[0]:g} to {self.times[-1]:g}"
+        )
+
+    _repr_html_ = pictured
 
     def plot(self, axes=None, *, labels=None):
         """Draw positions, gaps and the energy ledger over time; returns the figure."""

@@ -4,6 +4,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from .errors import InputError
+from .scene import join
+from .state import Balls, Bodies, Contacts, Corners, Planes
+from .storage import make_frame
 
 
 def check_format(path) -> None:
@@ -99,7 +102,7 @@ SHADES = ((1.0, 0.62), (0.82, 0.76), (0.6, 0.87), (0.36, 0.95))  # radius and br
 
 
 def plot_scene(frame, ax=None, *, forces=True, colours=None, azimuth=-60.0, elevation=20.0):
-    """Draw a `Frame`: shaded balls, polygons, planes, and contact forces as segments as thick as they are strong.
+    """Draw a `Frame`: shaded balls, polygons, planes, and the forces at the contact points, with their scale.
 
     ``colours``: one number or colour per body. In 3D the view is an orthographic one from ``azimuth`` and
     ``elevation`` (degrees), nearer balls drawn over farther ones. Returns the axes.
@@ -127,6 +130,19 @@ def plot_scene(frame, ax=None, *, forces=True, colours=None, azimuth=-60.0, elev
         ax.set_axis_off()
     ax.set_title(f"t = {frame.time:.4g}")
     return ax
+
+
+def plot_state_of(scene, ax=None):
+    """Draw a `Scene` as it was stated, before any step; returns the axes."""
+    d = scene.dimension
+    none = Contacts(np.zeros((0, 2), dtype=int), np.zeros((0, d)), np.zeros((0, d)), np.zeros(0), np.zeros((0, d)),
+                    np.zeros((0, d, d)), np.zeros(0, dtype=int), np.zeros((0, 1)))  # fmt: skip
+    kinds = {"bodies": Bodies, "balls": Balls, "planes": Planes, "corners": Corners}
+    bodies, balls, planes, corners = (
+        join([getattr(block, name) for block in scene.blocks], kind) for name, kind in kinds.items()
+    )
+    frame = make_frame(0.0, 0, 1.0, d, np.zeros(d), bodies, balls, planes, none, corners)
+    return plot_scene(frame, ax, forces=False)
 
 
 def film(draw, count: int, *, figure, rate: float = 12.0):
@@ -229,19 +245,49 @@ def _draw_planes(ax, frame, project, places):
 
 
 def _draw_forces(ax, frame, project):
-    """Segments between the centres of the bodies in contact (to the contact point where one is a plane)."""
+    """Each force as a segment centred at its contact point, as long as it is strong; a bar gives the scale.
+
+    Red where the contact pushes, blue where it pulls (cohesion, tension). The longest is as long as the median body of
+    those in contact is wide.
+    """
     from matplotlib.collections import LineCollection
+    from mpl_toolkits.axes_grid1.anchored_artists import AnchoredSizeBar
 
     contacts = frame.contacts
-    strength = np.sqrt((contacts.impulse**2).sum(axis=1)) / frame.time_step
-    shown = strength > 0
-    if not shown.any():
+    force = np.einsum("kij,ki->kj", contacts.frame, contacts.impulse) / frame.time_step
+    strength = np.sqrt((force**2).sum(axis=1))
+    strongest = strength.max(initial=0.0)
+    if not (np.isfinite(strongest) and strongest > 0):
         return
-    rows = np.searchsorted(frame.identities, contacts.bodies)
-    loose = np.union1d(frame.ball_bodies, frame.polygon_bodies[frame.kinds[frame.polygon_bodies] == 0])
-    plane = ~np.isin(rows, loose)
-    ends = frame.positions[rows]
-    ends[plane] = np.broadcast_to(contacts.point[:, None, :], ends.shape)[plane]
-    pages = np.stack([project(ends[:, side])[0] for side in range(2)], axis=1)[shown]
-    width = 4.0 * strength[shown] / strength.max()
-    ax.add_collection(LineCollection(pages, linewidths=width, colors="#b2182b", capstyle="round", zorder=3))
+    length = 2.0 * _size_in_contact(frame) / strongest  # of the page, per force
+    origin, middle = project(np.zeros((1, frame.dimension)))[0], project(contacts.point)[0]
+    half = 0.5 * length * (project(force)[0] - origin)
+    order = np.argsort(strength)
+    lines = np.stack([middle - half, middle + half], axis=1)[order]
+    colours = np.where(contacts.impulse[order, 0] < 0, "#2166ac", "#b2182b")
+    ax.add_collection(LineCollection(lines, linewidths=1.6, colors=colours, capstyle="round", zorder=3))
+    nice = _round_below(strongest)
+    bar = AnchoredSizeBar(ax.transData, length * nice, f"force {nice:g}", "upper right", pad=0.3, sep=3, frameon=True,
+                          color="#b2182b", prop={"size": 8}, bbox_to_anchor=(1.0, 1.0), bbox_transform=ax.transAxes,
+                          )  # fmt: skip
+    bar.patch.set(alpha=0.8, linewidth=0)
+    ax.add_artist(bar)
+
+
+def _size_in_contact(frame) -> float:
+    """Median radius of the free bodies in contact: of the ball around a body's balls and corners."""
+    rows = np.searchsorted(frame.identities, np.unique(frame.contacts.bodies))
+    size = np.zeros(len(frame.identities))
+    away = np.sqrt(((frame.ball_centres - frame.positions[frame.ball_bodies]) ** 2).sum(axis=1)) + frame.ball_radii
+    np.maximum.at(size, frame.ball_bodies, away)
+    body = np.repeat(frame.polygon_bodies, np.diff(frame.polygon_starts))
+    if len(body):
+        np.maximum.at(size, body, np.sqrt(((frame.polygon_corners - frame.positions[body]) ** 2).sum(axis=1)))
+    free = size[rows][(frame.kinds[rows] == 0) & (size[rows] > 0)]
+    return float(np.median(free)) if len(free) else 1.0
+
+
+def _round_below(value: float) -> float:
+    """The largest of 1, 2, 5 times a power of ten that is not above ``value``."""
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(max(step * power for step in (1, 2, 5) if step * power <= value * (1 + 1e-12)))

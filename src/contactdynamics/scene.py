@@ -6,6 +6,7 @@ from typing import NamedTuple, Unpack
 import numpy as np
 
 from . import quaternions
+from .display import picture
 from .errors import InputError, as_numbers, is_number, is_whole
 from .laws import Law
 from .loads import Drive, as_function
@@ -60,6 +61,19 @@ class Scene:
         self.changed_materials = False
         self._springs = []
         self._bodies_of: dict[int, tuple[int, bool]] = {}
+
+    def __repr__(self):
+        kinds = np.concatenate([block.bodies.kind for block in self.blocks] or [np.zeros(0)])
+        names = ", ".join(self.materials.names[:4]) + (", …" if len(self.materials.names) > 4 else "")
+        return (
+            f"Scene in {self.dimension}D: {len(kinds)} bodies, {int((kinds == FREE).sum())} of them free; "
+            f"{f'materials {names}' if names else 'no materials'}"
+        )
+
+    def _repr_html_(self):
+        from .plotting import plot_state_of
+
+        return picture(repr(self), lambda: plot_state_of(self).figure)
 
     # ---- materials -------------------------------------------------------------------------------------------------
 

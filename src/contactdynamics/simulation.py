@@ -21,6 +21,7 @@ import numpy as np
 
 from . import assembly, hooks, interrupts, iterations, quaternions, rigid
 from . import contacts as prepare
+from .display import pictured, short
 from .encounters import Encounters
 from .errors import (
     ConvergenceError,
@@ -61,6 +62,8 @@ class Equilibrium(NamedTuple):
     largest_velocity: float  # left after one step from rest, over what the largest load alone would give
     contacts: Contacts  # whose impulses / h balance the loads, where found
     report: SolveReport
+
+    __repr__ = short
 
     def __bool__(self):
         return self.found
@@ -160,6 +163,14 @@ class Simulation:
             self._check_start()
         self.ledger = Ledger(len(self.model.laws), self._kinetic())
         self.report = SolveReport(0.0, 0, True, 0, -1, 0.0, 0.0, 0.0, "No step yet.")
+
+    def __repr__(self):
+        return (
+            f"Simulation in {self.model.dimension}D at t = {self.time:g} s: {len(self.rows)} bodies, "
+            f"{self._contact_count()} contacts; {self.steps} steps of {self.time_step:g} s"
+        )
+
+    _repr_html_ = pictured
 
     # ---- arrays ----------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .display import short
+
 # Status of a contact at the end of a step.
 OPEN, SEPARATING, STICKING, SLIDING = 0, 1, 2, 3
 STATUS_NAMES = ("open", "separating", "sticking", "sliding")
@@ -22,6 +24,8 @@ class ContactProblem(NamedTuple):
     velocity: np.ndarray  # (m, d) b, weighted velocity left by the free motion, m/s
     friction: np.ndarray  # (m, 2) the two coefficients of the cone: see `laws`
     gap: np.ndarray  # (m,) gap at the midpoint, m
+
+    __repr__ = short
 
 
 class SolveReport(NamedTuple):
@@ -53,6 +57,8 @@ class State(NamedTuple):
     impulses: np.ndarray  # (m, d) contact impulses of the last step, N s
     status: np.ndarray  # (m,) OPEN, SEPARATING, STICKING or SLIDING
 
+    __repr__ = short
+
 
 class Step(NamedTuple):
     """One step of a finite-freedom system: the new state and what happened on the way to it."""
@@ -66,6 +72,8 @@ class Step(NamedTuple):
     kinetic_after: float  # u_f . A_m u_f / 2, J
     report: SolveReport
     kinetic_free: float = math.inf  # u_r . A_m u_r / 2 with the free velocity u_r, before the contacts act, J
+
+    __repr__ = short
 
 
 # Kinds of bodies.
@@ -87,6 +95,8 @@ class Bodies(NamedTuple):
     simple: np.ndarray  # (N,) a homogeneous sphere or disk by itself: the fast kernels apply
     size: np.ndarray  # (N,) radius of the smallest ball around the centre of mass; 0 for planes
 
+    __repr__ = short
+
 
 class Balls(NamedTuple):
     """Spheres and disks that bodies are made of, or that hold a convex part of a polygon; in the order of bodies."""
@@ -95,6 +105,8 @@ class Balls(NamedTuple):
     centre: np.ndarray  # (S, 3) in the principal axes of the body, from its centre of mass, m
     body: np.ndarray  # (S,) row of the body
     material: np.ndarray  # (S,)
+
+    __repr__ = short
 
 
 class Corners(NamedTuple):
@@ -147,6 +159,8 @@ class Model(NamedTuple):
     forces: dict  # identity -> (force function, torque function)
     corners: Corners = NO_CORNERS
 
+    __repr__ = short
+
 
 class Contacts(NamedTuple):
     """The active contacts of a step; d components in the order n, t1, t2 (n, t in 2D)."""
@@ -159,6 +173,8 @@ class Contacts(NamedTuple):
     frame: np.ndarray  # (C, d, d) rows n, t1, t2
     status: np.ndarray  # (C,) SEPARATING, STICKING or SLIDING
     moment: np.ndarray  # (C, d) impulse of the rolling and spinning resistance about n, t1, t2 (2D: (C, 1), about z)
+
+    __repr__ = short
 
 
 class Energy(NamedTuple):
@@ -180,6 +196,8 @@ class Energy(NamedTuple):
     inflow: float  # kinetic energy of bodies added, less that of bodies removed
     closure: float
     created: float = 0.0  # by the contact laws, in the steps in which they gave more than they took
+
+    __repr__ = short
 
 
 class Frame(NamedTuple):
@@ -209,6 +227,8 @@ class Frame(NamedTuple):
     materials: np.ndarray = NO_CORNERS.body  # (N,) of the bodies; empty where the frame carries no laws
     laws: tuple = ()  # the `Law` of each pair of materials that can meet
     law_index: np.ndarray = np.zeros((0, 0), dtype=np.int64)  # (M, M) place in laws of a pair of materials, or -1
+
+    __repr__ = short
 
     @property
     def contact_laws(self) -> np.ndarray:

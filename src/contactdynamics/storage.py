@@ -30,6 +30,7 @@ import numpy as np
 
 from . import quaternions
 from ._version import __version__
+from .display import picture
 from .errors import InputError
 from .hooks import Hook, name_of, written
 from .laws import Law
@@ -291,6 +292,16 @@ class Recording:
         self._corners = NO_CORNERS
         if "corners" in self.file:
             self._corners = Corners(*(_doubled(self.file["corners"][name][:]) for name in Corners._fields))
+
+    def __repr__(self):
+        ends = f", t = {self.times[0]:g} to {self.times[-1]:g}" if len(self) else ""
+        count = len(self._static["identity"])
+        return f"Recording {self.path.name}: {len(self)} frames{ends}; {self.parameters['dimension']}D, {count} bodies"
+
+    def _repr_html_(self):
+        from .plotting import plot_recording
+
+        return picture(repr(self), lambda: plot_recording(self, self[-1]))
 
     def close(self) -> None:
         """Close the file."""

@@ -4,7 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..display import pictured, short
+from ..errors import InputError
 from .forces import selected
+from .regions import axis_of, spatial
 
 
 def _normals(frame, region, meridian, axis) -> np.ndarray:
@@ -12,13 +15,14 @@ def _normals(frame, region, meridian, axis) -> np.ndarray:
     keep = selected(frame, region)
     normal = frame.contacts.normal[keep].astype(float)
     if meridian:
-        normal = np.einsum("kij,kj->ki", polar_frames(frame.contacts.point[keep], axis), normal)
+        spatial(frame, "meridian=True")
+        normal = np.einsum("kij,kj->ki", polar_frames(frame.contacts.point[keep], axis_of(frame, axis)), normal)
     return normal
 
 
 def polar_frames(points, axis=None) -> np.ndarray:
     """Rows e_r, e_theta, e_z (K, 3, 3) at points about a vertical axis."""
-    x, y = (points[:, :2] - (np.zeros(2) if axis is None else np.asarray(axis))).T
+    x, y = (points[:, :2] - (np.zeros(2) if axis is None else np.asarray(axis, dtype=float))).T
     away = np.hypot(x, y)
     on_axis = away == 0
     c = np.where(on_axis, 1.0, x / np.where(on_axis, 1.0, away))
@@ -35,6 +39,9 @@ class Directions(NamedTuple):
 
     edges: np.ndarray  # (B + 1,) rad, 0 is horizontal and outwards, pi/2 upwards
     density: np.ndarray  # (B,)
+
+    __repr__ = short
+    _repr_html_ = pictured
 
     def plot(self, ax=None):
         """A rose: each direction and its opposite, with the circle of equal frequency."""
@@ -59,6 +66,8 @@ def directions(frame, region=None, *, meridian: bool = False, axis=None, bins: i
     """
     normal = _normals(frame, region, meridian, axis)
     angle = np.arctan2(normal[:, -1], normal[:, 0]) % np.pi
+    if not (isinstance(bins, int) and bins >= 1):
+        raise InputError(f"directions got bins={bins!r}; give a positive whole number.")
     number, edges = np.histogram(angle, bins=bins, range=(0, np.pi))
     return Directions(edges, number * bins / max(1, len(normal)))
 
@@ -71,6 +80,8 @@ class Fabric(NamedTuple):
     axes: np.ndarray  # (d, d) principal directions, rows
     anisotropy: float  # 2 (F1 - F2) in 2D, 15/2 of the largest deviator in 3D: amplitude of the density of directions
     contacts: int
+
+    __repr__ = short
 
 
 def fabric(frame, region=None, *, meridian: bool = False, axis=None) -> Fabric:

@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..display import pictured, short
 from ..errors import InputError, as_numbers
 from ..state import FREE, SLIDING
+from .regions import fitting
 
 
 def new_axes(ax, **options):
@@ -44,7 +46,7 @@ def contact_centres(frame) -> np.ndarray:
 def selected(frame, region) -> np.ndarray:
     """Which contacts (C,) push and have their point in the region (all of space where it is None)."""
     pushing = frame.contacts.impulse[:, 0] > 0
-    return pushing if region is None else pushing & region.contains(frame.contacts.point)
+    return pushing if region is None else pushing & fitting(region, frame).contains(frame.contacts.point)
 
 
 class Bounds(NamedTuple):
@@ -55,6 +57,8 @@ class Bounds(NamedTuple):
     cohesion: np.ndarray  # (C,) force
     tension: np.ndarray  # (C,) force
     rolling: np.ndarray  # (C,) length
+
+    __repr__ = short
 
 
 def bounds_of(frame, friction, name: str) -> Bounds:
@@ -92,6 +96,9 @@ class Chains(NamedTuple):
     segments: np.ndarray  # (K, 2, d)
     forces: np.ndarray  # (K,)
 
+    __repr__ = short
+    _repr_html_ = pictured
+
     def plot(self, ax=None, *, plane=(0, -1), widest: float = 5.0, scale: float | None = None, colour="k"):
         """Draw the segments in the plane of two axes, as thick as they are strong; ``scale``: force of the widest."""
         from matplotlib.collections import LineCollection
@@ -108,9 +115,18 @@ class Chains(NamedTuple):
 
 
 def force_chains(frame, region=None) -> Chains:
-    """The network of forces, of the contacts in the region."""
-    keep = selected(frame, region)
-    return Chains(contact_centres(frame)[keep], np.sqrt((contact_forces(frame)[keep] ** 2).sum(axis=1)))
+    """The network of forces, of the contacts in the region.
+
+    At a boundary that is no single ball (a wall, a table, a drum) a segment goes through the contact point, as for a
+    plane: the centre of a drum has no part in the network.
+    """
+    keep, rows, centres = selected(frame, region), contact_rows(frame), contact_centres(frame)
+    single = np.bincount(frame.ball_bodies, minlength=len(frame.identities)) == 1
+    boundary = (frame.kinds != FREE) & ~single
+    for side in range(2):
+        flat = boundary[rows[:, side]] & ~boundary[rows[:, 1 - side]]
+        centres[flat, side] = 2 * frame.contacts.point[flat] - centres[flat, 1 - side]
+    return Chains(centres[keep], np.sqrt((contact_forces(frame)[keep] ** 2).sum(axis=1)))
 
 
 class NormalForces(NamedTuple):
@@ -119,6 +135,9 @@ class NormalForces(NamedTuple):
     mean: float
     relative: np.ndarray  # (K,) sorted
     decay: float
+
+    __repr__ = short
+    _repr_html_ = pictured
 
     def plot(self, ax=None, *, bins: int = 40):
         """The density of the relative forces on a logarithmic scale, with the tail."""
@@ -130,10 +149,11 @@ class NormalForces(NamedTuple):
         ax.semilogy(middle[some], density[some], "ko", ms=3)
         share = (self.relative > 1).mean()
         tail = np.array([1.0, top])
-        ax.semilogy(tail, share * self.decay * np.exp(-self.decay * (tail - 1)), "r-", lw=1,
-                    label=f"exp(−{self.decay:.2f} f)")  # fmt: skip
+        if np.isfinite(self.decay):
+            ax.semilogy(tail, share * self.decay * np.exp(-self.decay * (tail - 1)), "r-", lw=1,
+                        label=f"exp(−{self.decay:.2f} f)")  # fmt: skip
+            ax.legend(frameon=False)
         ax.set(xlabel="normal force over its mean", ylabel="density", ylim=(0.3 * density[some].min(), None))
-        ax.legend(frameon=False)
         return ax
 
 
@@ -158,13 +178,15 @@ class Coordination(NamedTuple):
     rattlers: float  # share of bodies with fewer
     counts: np.ndarray  # (N,) of each free body
 
+    __repr__ = short
+
 
 def coordination(frame, region=None) -> Coordination:
     """The number of contacts that push of each free body (whose centre lies in the region)."""
     counts = np.bincount(contact_rows(frame)[selected(frame, None)].ravel(), minlength=len(frame.identities))
     keep = frame.kinds == FREE
     if region is not None:
-        keep &= region.contains(frame.positions)
+        keep &= fitting(region, frame).contains(frame.positions)
     counts = counts[keep]
     bearing = counts >= 2
     return Coordination(
@@ -182,9 +204,20 @@ class Mobilised(NamedTuple):
     mean: float
     sliding: float  # share of contacts that slide
 
+    __repr__ = short
+    _repr_html_ = pictured
+
     def plot(self, ax=None, *, bins: int = 25):
         ax = new_axes(ax)
-        ax.hist(self.ratios, bins=bins, range=(0, 1.0001), density=True, color="0.7", edgecolor="k", lw=0.5)
+        ax.hist(
+            self.ratios,
+            bins=bins,
+            range=(0, 1.0001),
+            density=bool(len(self.ratios)),
+            color="0.7",
+            edgecolor="k",
+            lw=0.5,
+        )
         ax.set(xlabel="mobilised friction |F_t| / (γ F_n)", ylabel="density", xlim=(0, 1))
         return ax
 

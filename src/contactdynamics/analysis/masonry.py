@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..display import pictured, short
 from ..errors import InputError, as_numbers
 from .forces import contact_forces, new_axes
 
@@ -21,6 +22,9 @@ class Thrust(NamedTuple):
     forces: np.ndarray  # (K, 2) resultant on the later body of each pair, N
     eccentricity: np.ndarray  # (K,) of the point: -1 and 1 at the ends of the joint, 0 in its middle
     inclination: np.ndarray  # (K,) tangential over normal force of the joint; friction is its bound
+
+    __repr__ = short
+    _repr_html_ = pictured
 
     def plot(self, ax=None, *, colour="C3", width: float = 1.6, scale: float | None = None):
         """Draw the line; with ``scale`` (force per length of the drawing) also the forces as arrows."""

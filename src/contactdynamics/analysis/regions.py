@@ -8,6 +8,43 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..display import short
+from ..errors import InputError, as_numbers, is_number
+
+
+def fitting(region, frame):
+    """The region, where it has the dimension of the frame."""
+    d = getattr(region, "dimension", None)
+    if d != frame.dimension:
+        raise InputError(
+            f"The region {region!r} is " + ("none" if d is None else f"one of {d} dimensions") +
+            f", and the frame has {frame.dimension}; give a "
+            + ("Box with corners (x, y), or Under." if frame.dimension == 2 else "Box, Cylinder or Under.")
+        )  # fmt: skip
+    return region
+
+
+def axis_of(frame, axis) -> np.ndarray:
+    """The place (d-1,) of a vertical axis, the origin where it is None."""
+    side = frame.dimension - 1
+    place = np.zeros(side) if axis is None else np.atleast_1d(as_numbers("axis", axis))
+    if place.shape != (side,) or not np.isfinite(place).all():
+        raise InputError(f"The axis is {axis!r}; give its place, {'x' if side == 1 else '(x, y)'}.")
+    return place
+
+
+def positive(name: str, value) -> float:
+    """A positive length."""
+    if not (is_number(value) and value > 0):
+        raise InputError(f"{name} is {value!r}; give a positive length.")
+    return float(value)
+
+
+def spatial(frame, what: str) -> None:
+    """Complain where a frame has no meridian planes."""
+    if frame.dimension != 3:
+        raise InputError(f"{what} is taken about a vertical axis in space; give a frame of a scene in 3D.")
+
 
 def distance(points, axis=None) -> np.ndarray:
     """Distance (k,) of points (k, d) or places (k, 2) from the vertical ``axis`` (2,)."""
@@ -21,6 +58,10 @@ class Box(NamedTuple):
 
     low: tuple
     high: tuple
+
+    @property
+    def dimension(self) -> int:
+        return len(self.low)
 
     @property
     def volume(self) -> float:
@@ -48,6 +89,10 @@ class Cylinder(NamedTuple):
     high: float
     inner: float = 0.0
     axis: tuple = (0.0, 0.0)
+
+    @property
+    def dimension(self) -> int:
+        return 3
 
     @property
     def volume(self) -> float:
@@ -79,6 +124,12 @@ class Under(NamedTuple):
     tops: np.ndarray
     low: float
     axis: tuple
+
+    __repr__ = short
+
+    @property
+    def dimension(self) -> int:
+        return len(self.axis) + 1
 
     @property
     def volume(self) -> float:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..display import short
 from ..errors import InputError
 from ..state import FREE, Contacts
 from .forces import Bounds, bounds_of, contact_rows
@@ -26,6 +27,8 @@ class Balance(NamedTuple):
     found: bool
     unbalanced: float  # least possible largest force (or moment over size) left on a body, over its weight
     contacts: Contacts  # with impulses that leave no more than this
+
+    __repr__ = short
 
     def __bool__(self):
         return self.found

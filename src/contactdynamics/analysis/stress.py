@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..display import pictured, short
+from ..errors import InputError, is_number
 from ..state import FREE
 from .fabric import polar_frames
 from .forces import contact_forces, contact_rows, new_axes
+from .regions import axis_of, fitting, positive, spatial
 
 
 def grain_moments(frame) -> np.ndarray:
@@ -34,6 +37,8 @@ class Stress(NamedTuple):
     grains: int
     volume: float
 
+    __repr__ = short
+
     @property
     def pressure(self) -> float:
         """A third (in 2D, half) of the trace."""
@@ -48,10 +53,13 @@ class Stress(NamedTuple):
 
 def stress(frame, region, *, meridian: bool = False, axis=None) -> Stress:
     """The mean stress of the free bodies with centres in a region; along (r, theta, z) with ``meridian``."""
-    keep = region.contains(frame.positions) & (frame.kinds == FREE)
+    keep = fitting(region, frame).contains(frame.positions) & (frame.kinds == FREE)
+    if not region.volume > 0:
+        raise InputError(f"{region!r} has no volume; give a larger region.")
     moments = grain_moments(frame)[keep]
     if meridian:
-        turn = polar_frames(frame.positions[keep], axis)
+        spatial(frame, "meridian=True")
+        turn = polar_frames(frame.positions[keep], axis_of(frame, axis))
         moments = np.einsum("kia,kab,kjb->kij", turn, moments, turn)
     return Stress(moments.sum(axis=0) / region.volume, int(keep.sum()), region.volume)
 
@@ -63,6 +71,9 @@ class StressMap(NamedTuple):
     heights: np.ndarray  # (J + 1,) edges
     tensors: np.ndarray  # (I, J, 3, 3)
     grains: np.ndarray  # (I, J)
+
+    __repr__ = short
+    _repr_html_ = pictured
 
     @property
     def pressure(self) -> np.ndarray:
@@ -90,12 +101,16 @@ class StressMap(NamedTuple):
 
 def stress_map(frame, *, cell: float, reach: float, low: float, high: float, axis=None) -> StressMap:
     """The stress in square cells of the meridian half-plane, to the distance ``reach``, from ``low`` to ``high``."""
+    spatial(frame, "stress_map")
+    cell, reach, axis = positive("cell", cell), positive("reach", reach), axis_of(frame, axis)
+    if not (is_number(low) and is_number(high) and low < high):
+        raise InputError(f"stress_map got low={low!r} and high={high!r}; give two heights, the lower one first.")
     radii = cell * np.arange(int(np.ceil(reach / cell)) + 1)
     heights = low + cell * np.arange(int(np.ceil((high - low) / cell)) + 1)
     keep = frame.kinds == FREE
     turn = polar_frames(frame.positions[keep], axis)
     moments = np.einsum("kia,kab,kjb->kij", turn, grain_moments(frame)[keep], turn)
-    offset = frame.positions[keep, :2] - (np.zeros(2) if axis is None else np.asarray(axis))
+    offset = frame.positions[keep, :2] - axis
     r, z = np.sqrt((offset**2).sum(axis=1)), frame.positions[keep, 2]
     grains = np.histogram2d(r, z, (radii, heights))[0]
     volume = np.pi * np.diff(radii**2)[:, None] * np.diff(heights)

@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..display import pictured, short
+from ..errors import InputError, as_numbers
 from ..state import FREE
 from .fabric import polar_frames
 from .forces import contact_centres, contact_forces, contact_rows, new_axes
-from .regions import distance
+from .regions import axis_of, distance, positive
 
 
 class Strip(NamedTuple):
@@ -25,6 +27,8 @@ class Strip(NamedTuple):
     area: float
     contacts: int
     around: float  # density of the component across the meridian plane, near 0
+
+    __repr__ = short
 
     @property
     def pressure(self) -> float:
@@ -37,7 +41,14 @@ def strip(frame, segment, *, axis=None) -> Strip:
 
     A vertical segment drawn upwards has its normal outwards: the density is the force of the core on the outside.
     """
-    ends = np.asarray(segment, dtype=float)
+    ends = as_numbers("segment", segment)
+    if ends.shape != (2, 2) or not np.isfinite(ends).all() or not (ends[0] != ends[1]).any():
+        raise InputError(f"strip got segment={segment!r}; give two different points, ((r1, z1), (r2, z2)).")
+    if frame.dimension == 3 and (ends[:, 0].min() < 0 or not ends[:, 0].any()):
+        raise InputError(
+            f"strip got segment={segment!r}, beyond the axis or on it; give distances r >= 0 from the axis."
+        )
+    axis = axis_of(frame, axis) if frame.dimension == 3 else None
     along = ends[1] - ends[0]
     length = math.hypot(*along)
     along = along / length
@@ -89,6 +100,9 @@ class Pressure(NamedTuple):
     values: np.ndarray  # (K,)
     contacts: np.ndarray  # (K,)
 
+    __repr__ = short
+    _repr_html_ = pictured
+
     @property
     def radii(self) -> np.ndarray:
         """(K,) middles of the rings."""
@@ -107,12 +121,13 @@ def ground_pressure(frame, *, width: float, reach: float | None = None, axis=Non
 
     Rings go out to ``reach`` (to the farthest contact unless given); 2004, section 10.3.
     """
+    width, axis = positive("width", width), axis_of(frame, axis)
     point, force = _ground_contacts(frame)
     if frame.dimension == 3:
         r = distance(point, axis)
     else:
-        r = abs(point[:, 0] - (0.0 if axis is None else float(np.ravel(axis)[0])))
-    reach = (float(r.max()) if len(r) else width) if reach is None else reach
+        r = abs(point[:, 0] - axis[0])
+    reach = (float(r.max(initial=0.0)) or width) if reach is None else positive("reach", reach)
     edges = width * np.arange(max(1, math.ceil(reach / width - 1e-9)) + 1)
     area = math.pi * np.diff(edges**2) if frame.dimension == 3 else 2 * np.diff(edges)
     total = np.histogram(r, edges, weights=force[:, -1])[0]
@@ -122,4 +137,6 @@ def ground_pressure(frame, *, width: float, reach: float | None = None, axis=Non
 def weight_balance(frame) -> float:
     """The sum of the vertical forces of the ground over the weight of the free bodies: 1 at rest."""
     weight = float(frame.masses[frame.kinds == FREE].sum()) * float(np.sqrt((frame.gravity**2).sum()))
+    if not weight > 0:
+        raise InputError("weight_balance found no free body with a weight; give a frame of a scene with gravity.")
     return float(_ground_contacts(frame)[1][:, -1].sum()) / weight

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..display import pictured, short
 from ..errors import InputError
 from ..polygons import area_of
 from ..state import FREE
 from .forces import new_axes
-from .regions import Under
+from .regions import Under, axis_of, fitting, positive
 
 
 class Chords(NamedTuple):
@@ -22,6 +23,8 @@ class Chords(NamedTuple):
     ball: np.ndarray  # (K,)
     column: np.ndarray  # (K,) index of the place
     half: np.ndarray  # (K,) half the length
+
+    __repr__ = short
 
 
 def grid(low, high, spacing: float) -> np.ndarray:
@@ -58,6 +61,8 @@ class Spans(NamedTuple):
     column: np.ndarray  # (K,) index of the place
     bottom: np.ndarray  # (K,)
     top: np.ndarray  # (K,)
+
+    __repr__ = short
 
 
 def spans(frame, low, high, spacing: float) -> Spans:
@@ -140,24 +145,35 @@ class Surface(NamedTuple):
     covered: np.ndarray  # (M,) whether a free body is there
     level: float  # mean height of the ground under the free bodies
 
+    __repr__ = short
 
-def surface(frame, *, spacing: float | None = None) -> Surface:
-    """The free surface: heights of the highest free body, ``spacing`` apart (half the mean radius unless given)."""
+
+def surface(frame, *, spacing: float | None = None, ignore=()) -> Surface:
+    """The free surface: heights of the highest free body, ``spacing`` apart (half the mean radius unless given).
+
+    The bodies of the numbers ``ignore``, such as a drum around the others, are no ground.
+    """
     settled, seen = _settled(frame), bounding_disks(frame)
     if not settled.any():
         raise InputError("surface found no free body that touches another one; take a later frame.")
-    spacing = 0.5 * float(seen.ball_radii[settled].mean()) if spacing is None else spacing
+    spacing = 0.5 * float(seen.ball_radii[settled].mean()) if spacing is None else positive("spacing", spacing)
     reach = seen.ball_radii[settled].max()
     side = frame.dimension - 1
     low = seen.ball_centres[settled, :side].min(axis=0) - reach
     high = seen.ball_centres[settled, :side].max(axis=0) + reach
     places = grid(low, high, spacing)
     top = _tops(frame, settled, low, high, spacing, places)
-    ground = _tops(frame, frame.kinds[seen.ball_bodies] != FREE, low, high, spacing, places)
+    bearing = (frame.kinds != FREE) & ~np.isin(frame.identities, np.asarray(ignore, dtype=int))
+    ground = _tops(frame, bearing[seen.ball_bodies], low, high, spacing, places)
     for normal, point in zip(frame.plane_normals, frame.plane_points, strict=True):
         if normal[-1] > 0.1:
             ground = np.maximum(ground, point[-1] - (places - point[:side]) @ normal[:side] / normal[-1])
     covered = top > ground
+    if not covered.any():
+        raise InputError(
+            "surface found no free body in the open: what is fixed or driven lies above them all, as a drum does; fit a "
+            "line to surface(frame, ignore=[its number]), since slope is for piles about a vertical axis."
+        )
     below = ground[covered & np.isfinite(ground)]
     level = float(below.mean()) if len(below) else float(top[covered].min())
     return Surface(places, np.where(covered, top, np.maximum(ground, level)), ground, covered, level)
@@ -184,6 +200,9 @@ class Slope(NamedTuple):
     heights: np.ndarray  # (K,) mean height of the free surface above the level
     used: np.ndarray  # (K,) the points the line goes through
 
+    __repr__ = short
+    _repr_html_ = pictured
+
     def plot(self, ax=None):
         """The profile with its line."""
         ax = new_axes(ax)
@@ -207,9 +226,14 @@ def slope(frame, *, axis=None, share=(0.2, 0.8), sectors: int = 8) -> Slope:
     The line goes through the part of the profile between the two ``share`` of its top: neither the rounded top nor the
     scattered foot. Its error is that of the mean of ``sectors`` (in 2D of the two flanks).
     """
+    if not (len(share) == 2 and 0 <= share[0] < share[1] <= 1):
+        raise InputError(f"slope got share={share!r}; give two parts of the height, such as (0.2, 0.8).")
+    if not (isinstance(sectors, int) and sectors >= 1):
+        raise InputError(f"slope got sectors={sectors!r}; give a positive whole number.")
+    away = -axis_of(frame, axis)
     seen = surface(frame)
     side = frame.dimension - 1
-    away = seen.places - (np.zeros(side) if axis is None else np.asarray(axis, dtype=float))
+    away = seen.places + away
     r = np.sqrt((away**2).sum(axis=1))
     width = _diameter(frame)
     above = seen.height - seen.level
@@ -242,16 +266,18 @@ def slope(frame, *, axis=None, share=(0.2, 0.8), sectors: int = 8) -> Slope:
 def interior(frame, *, margin: float | None = None, axis=None) -> Under:
     """The inside of a pile: ``margin`` (a mean diameter unless given) below the mean surface and above the ground."""
     shape = slope(frame, axis=axis)
-    side = frame.dimension - 1
     margin = _diameter(frame) if margin is None else margin
-    axis = tuple(np.zeros(side) if axis is None else np.asarray(axis, dtype=float))
+    axis = tuple(axis_of(frame, axis).tolist())
     return Under(shape.radii, shape.level + shape.heights - margin, shape.level + margin, axis)
 
 
 def _solid(frame, region, weight, spacing) -> float:
     """Mean of ``weight`` (S + Q,) in the balls and parts of polygons, 0 outside, over a region."""
-    spacing = 0.25 * float(bounding_disks(frame).ball_radii.min()) if spacing is None else spacing
-    low, high = region.sides
+    radii = bounding_disks(frame).ball_radii
+    if not len(radii):
+        raise InputError("The frame has no body with a volume; take one with balls or polygons.")
+    spacing = 0.25 * float(radii.min()) if spacing is None else positive("spacing", spacing)
+    low, high = fitting(region, frame).sides
     places = grid(low, high, spacing)
     bottom, top = region.heights(places)
     if not (top > bottom).any():
