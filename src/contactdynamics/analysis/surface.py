@@ -171,8 +171,8 @@ def surface(frame, *, spacing: float | None = None, ignore=()) -> Surface:
     covered = top > ground
     if not covered.any():
         raise InputError(
-            "surface found no free body in the open: what is fixed or driven lies above them all, as a drum does; fit a "
-            "line to surface(frame, ignore=[its number]), since slope is for piles about a vertical axis."
+            "surface found no free body in the open: what is fixed or driven lies above them all, as a drum does; fit "
+            "a line to surface(frame, ignore=[its number]), since slope is for piles about a vertical axis."
         )
     below = ground[covered & np.isfinite(ground)]
     level = float(below.mean()) if len(below) else float(top[covered].min())
