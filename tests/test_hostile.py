@@ -142,3 +142,14 @@ def test_force_chains_do_not_meet_in_the_centre_of_a_drum(frames):
         frame = frames[f"drum, {d}D"]
         chains = an.force_chains(frame)
         assert len(chains.forces) and np.sqrt((chains.segments**2).sum(axis=2)).min() > 0.5
+
+
+def test_a_region_of_ones_own_needs_only_to_contain_points(frames):
+    class Left:
+        def contains(self, points):
+            return points[:, 0] < 0.3
+
+    for d in (2, 3):
+        frame = frames[f"a row, {d}D"]
+        assert len(an.coordination(frame, Left()).counts) == 2
+        assert 0 < len(an.force_chains(frame, Left()).forces) < len(an.force_chains(frame).forces)

@@ -13,14 +13,14 @@ from ..errors import InputError, as_numbers, is_number
 
 
 def fitting(region, frame):
-    """The region, where it has the dimension of the frame."""
-    d = getattr(region, "dimension", None)
-    if d != frame.dimension:
+    """The region, where it has the dimension of the frame; a user's own one, which ``contains`` points, may have none."""
+    d = getattr(region, "dimension", frame.dimension)
+    if d != frame.dimension or not hasattr(region, "contains"):
+        kind = f"has {d} dimensions" if hasattr(region, "contains") else "is none"
         raise InputError(
-            f"The region {region!r} is " + ("none" if d is None else f"one of {d} dimensions") +
-            f", and the frame has {frame.dimension}; give a "
+            f"The region {region!r} {kind}, and the frame has {frame.dimension} dimensions; give a "
             + ("Box with corners (x, y), or Under." if frame.dimension == 2 else "Box, Cylinder or Under.")
-        )  # fmt: skip
+        )
     return region
 
 
