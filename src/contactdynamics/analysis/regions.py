@@ -13,7 +13,7 @@ from ..errors import InputError, as_numbers, is_number
 
 
 def fitting(region, frame):
-    """The region, where it has the dimension of the frame; a user's own one, which ``contains`` points, may have none."""
+    """The region, where it has the dimension of the frame; one of the user's own, with ``contains``, may have none."""
     d = getattr(region, "dimension", frame.dimension)
     if d != frame.dimension or not hasattr(region, "contains"):
         kind = f"has {d} dimensions" if hasattr(region, "contains") else "is none"
