@@ -20,8 +20,8 @@ PACKAGE = ROOT / "src" / "contactdynamics"
 
 # From the lowest to the highest; a module or sub-package imports only from lower layers (and from its own package).
 LAYERS = [
-    {"display"},
-    {"errors", "_version", "_jit", "state", "progress", "signatures", "unions", "writing", "interrupts"},
+    {"display", "errors", "_version"},
+    {"_jit", "state", "progress", "signatures", "unions", "writing", "interrupts"},
     {"laws", "frames", "quaternions", "shapes", "loads", "team", "elastic", "circles", "hooks"},
     {"materials", "solvers", "system", "detection", "rigid", "polygons", "outlets"},
     {"generalised"},
@@ -39,7 +39,7 @@ LAYERS = [
         "penalty",
     },
     {"recorders", "archive", "iterations", "recovery", "flat", "activity"},
-    {"touching", "encounters", "ledger"},
+    {"touching", "encounters", "ledger", "watch"},
     {"simulation"},
     {"plotting"},
     {"experiments"},

@@ -408,7 +408,7 @@ def test_overlaps_are_repaired():
     sim = cd.Simulation(scene, time_step=1e-3, repair=True)
     sim._before[:] = sim.rows
     sim._detect()
-    assert sim.touching.deepest()[1] < 1e-8
+    assert sim.touching.deepest(sim.model)[1] < 1e-8
 
 
 def test_a_polygon_of_several_parts_is_one_body():

@@ -24,6 +24,9 @@ from rigid_tools import (
 
 MODES = ("moreau", "anticipate")
 
+# Coarse steps on purpose: what they do is told (test_watch), and computed all the same.
+pytestmark = pytest.mark.filterwarnings("ignore::contactdynamics.errors.StepWarning")
+
 # ---- the bouncing ball -----------------------------------------------------------------------------------------------
 
 
@@ -432,3 +435,27 @@ def test_repair_of_a_crowded_start(d, rng):
     assert overlaps(sim) < 1e-6
     sim.run(until=0.05, progress=False)
     assert_closed(sim)
+
+
+@pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
+@pytest.mark.parametrize("radius", [0.1, 1 / 3, 0.7e-3])
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_rounding_does_not_decide_whether_balls_in_a_row_touch(dimension, radius, penetration):
+    # Centres at multiples of the diameter, far from the origin too: the gaps are zero but for roundings of both signs.
+    # All contacts are then treated together (2004, 7.5): momentum, and U+ = 1 at the first contact and 0 at the others.
+    count, step = 5, 1e-3 * radius
+    away = np.zeros(dimension - 1)
+    for origin in (0.0, 17.3 * radius, 1e3 * radius):
+        places = [origin + 2 * radius * k for k in range(count)]
+        gaps = np.diff(places) - 2 * radius
+        assert origin == 0 or (gaps > 0).any()  # or the test shows nothing
+        scene = cd.Scene(gravity=np.zeros(dimension))
+        scene.material("m", density=1.0)
+        scene.contact("m", "m", friction=0.0, restitution=1.0)
+        for k, x in enumerate(places):
+            start, speed = (-step / 2, 1.0) if k == 0 else (0.0, 0.0)  # the impact falls on a midpoint
+            ball = cd.Disk(radius) if dimension == 2 else cd.Sphere(radius)
+            scene.add(ball, material="m", position=(x + start, *away), velocity=(speed, *away))
+        sim = cd.Simulation(scene, time_step=step, tolerance=1e-12, max_iterations=100_000, penetration=penetration)
+        sim.step()
+        assert sim.velocities[:, 0] == pytest.approx([2 / count - 1] + [2 / count] * (count - 1), abs=1e-6)

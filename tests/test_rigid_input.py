@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import contactdynamics as cd
+from contactdynamics.errors import StepWarning
 from rigid_tools import DIMENSIONS, G, ball, floor, start, vector, world
 
 NAN, INF = float("nan"), float("inf")
@@ -359,8 +360,9 @@ def test_the_parts_of_a_cluster_may_overlap_and_a_body_that_comes_later_is_told_
     sim = start(scene, 1e-3)
     sim.step()
     assert sim.report.relative_penetration < 1e-3
-    sim.add(cd.Sphere(0.1), material="m", position=(-0.075, 0, 0.25))
-    sim.step()
+    late = sim.add(cd.Sphere(0.1), material="m", position=(-0.075, 0, 0.25))
+    with pytest.warns(StepWarning, match=f"Bodies 1 and {late} overlap by 50% .* t = 0.002"):
+        sim.step()
     assert sim.report.relative_penetration == pytest.approx(0.5, abs=0.01)
 
 
@@ -376,10 +378,11 @@ def test_same_place():
 def test_a_step_in_which_a_body_may_cross_another(d):
     scene = scene_with(d)
     scene.add(ball(d, 0.1), material="m", position=vector(d, 0, 5.0), velocity=vector(d, 300.0))
-    with pytest.warns(UserWarning, match="may cross another") as told:
+    with pytest.warns(StepWarning, match="may cross another") as told:
         cd.Simulation(scene, time_step=1e-3)
-    assert "time_step of 0.00033 would do" in str(told[0].message)
-    cd.Simulation(scene, time_step=3e-4)  # and it does: no warning
+    assert "time_step of 0.00017 or less" in str(told[0].message)  # half a radius, at 300 m/s
+    cd.Simulation(scene, time_step=1.7e-4)  # and it does: no warning
+    cd.Simulation(scene, time_step=1e-3, penetration="anticipate")  # neither
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -387,5 +390,5 @@ def test_a_driven_body_that_may_cross_another(d):
     scene = scene_with(d)
     scene.add(ball(d, 0.1), material="m", position=vector(d, 0, 5.0))
     scene.add(ball(d, 0.1), material="m", position=vector(d, 1, 5.0), motion=vector(d, 300.0))
-    with pytest.warns(UserWarning, match="may cross another"):
+    with pytest.warns(StepWarning, match="may cross another"):
         cd.Simulation(scene, time_step=1e-3)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ._version import __version__
-from .errors import InputError
+from .errors import ConvergenceError, InputError, RunawayError
 from .interrupts import ended_by_sigterm
 
 
@@ -60,7 +60,8 @@ def run_experiment(context, name, quick, settings, from_data, out, force, help_a
         _use_headless_figures()
         summary, verdict = runner.run(experiment, parameters, out, quick=quick, force=force, before_scene=status.stop)
     _print_table(summary, verdict)
-    click.echo(f"{summary['seconds']:.1f} s; written to {out}/")
+    overlap = f"; {summary['overlap']}" if summary["overlap"] else ""
+    click.echo(f"{summary['seconds']:.1f} s{overlap}; written to {out}/")
     return 0 if verdict.passed else 1
 
 
@@ -191,7 +192,7 @@ def resume(file, until, own):
     from .experiments import runner
 
     simulation = runner.resume(file, until, own=own, tell=lambda sentence: click.echo(f"cdyn: {sentence}", err=True))
-    click.echo(f"t = {simulation.time:g}, {simulation.steps} steps; added to {file}")
+    click.echo(f"t = {simulation.time:g}, {simulation.steps} steps, {simulation.watch.says()}; added to {file}")
     completed = runner.complete(file, simulation)
     if completed is None:
         return 0
@@ -228,7 +229,7 @@ def main(arguments=None):
             code = commands.main(args=arguments or ["--help"], prog_name="cdyn", standalone_mode=False)
     except click.ClickException as error:
         code = _fail(error.format_message().rstrip(".") + "; `cdyn --help` shows what is possible.", debug)
-    except InputError as error:
+    except (InputError, ConvergenceError, RunawayError) as error:
         code = _fail(str(error), debug)
     except MemoryError as error:
         code = _fail(f"There is not enough memory ({error}); ask for less: fewer bodies, steps or samples.", debug)

@@ -2,8 +2,9 @@
 
 *Neighbours.* Each ball i owns a list of the balls j > i that are nearer than the sum of their two margins. A ball has
 its own reference place; while it has not moved farther than its margin, the lists are complete for it. A ball that has
-is looked up again alone: cells, its own list, and its entry in the lists of others. Fast balls have larger margins. So
-a few falling grains cost nothing to a heap at rest; when many balls need it, all lists are built anew.
+is looked up again alone: cells, its own list, and its entry in the lists of others. Fast balls have larger margins, up
+to a bound: memory and time of a search do not grow with the speed. So a few falling grains cost nothing to a heap at
+rest; when many balls need it, all lists are built anew.
 
 *Active pairs* are found in lexicographic order, balls first and planes after them, and take over the memory of the last
 step by a merge of the two sorted lists. The order of the contacts, and so every bit of the result, does not depend on
@@ -19,7 +20,8 @@ from ._jit import kernel
 from .state import FREE, OPEN, SEPARATING
 
 CELL_GROWTH = 2.0  # buckets of the hash table per ball
-ROUNDING = 1e-10  # of a radius: a gap that is zero in exact numbers
+ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers, and taken as such
+REACH = 10.0  # of the largest radius: the farthest that is looked ahead; `watch` tells of bodies that go farther
 SLACK = 3  # empty places in a list, so that a neighbour can come without a rebuild
 
 
@@ -167,7 +169,7 @@ def _near(i, j, reference, radius, margin):
 
 @kernel
 def search(i, places, radius, body, kind, deep, above, near, fast, reference, margin, head, after, cell, base, largest):
-    """Neighbours of ball ``i`` (only j > i where ``above``) into ``near``, sorted, each once; returns their number.
+    """Neighbours of ball ``i`` (only j > i where ``above``) into ``near`` (S,), sorted, each once; returns how many.
 
     ``fast`` are the balls with margins above ``base``: they may be farther from i than its search by cells goes.
     """
@@ -195,7 +197,7 @@ def search(i, places, radius, body, kind, deep, above, near, fast, reference, ma
                             int(np.floor(reference[j, 0] / cell)) == x and int(np.floor(reference[j, 1] / cell)) == y
                             and int(np.floor(reference[j, 2] / cell)) == z
                         )  # fmt: skip
-                        if own and _can_touch(i, j, body, kind) and held < near.size:
+                        if own and _can_touch(i, j, body, kind):
                             near[held] = j
                             held += 1
                     j = after[j]
@@ -253,15 +255,31 @@ def insert(i, j, reference, radius, margin, start, count, other):
     return True
 
 
+@kernel(inline=True)
+def own_margin(travel, base, far):
+    """The margin of a ball that goes ``travel`` in a step; ``far`` at most, also where the speed is no number."""
+    if 1.5 * travel <= base:
+        return base
+    return max(base, 3.0 * travel if 3.0 * travel < far else far)
+
+
 @kernel
-def look_up(moved, places, radius, body, kind, centre, rows, deep, ahead, near, start, count, other, reference,
+def own_margins(travel, base, far):
+    """`own_margin` of many balls (S,)."""
+    out = np.empty(travel.size)
+    for i in range(travel.size):
+        out[i] = own_margin(travel[i], base, far)
+    return out
+
+
+@kernel
+def look_up(moved, places, radius, body, kind, centre, rows, deep, ahead, far, near, start, count, other, reference,
             margin, bucket, head, after, before, cell, base, largest):  # fmt: skip
     """Renew the lists of the balls ``moved``; False where a list overflows and all must be built anew."""
     for k in range(moved.size):
         i = moved[k]
         reference[i] = places[i]
-        travel = ahead * _speed(rows, body[i], centre, i)
-        margin[i] = base if 1.5 * travel <= base else 3.0 * travel
+        margin[i] = own_margin(ahead * _speed(rows, body[i], centre, i), base, far)
         move_in_cells(i, places[i], cell, head, after, before, bucket)
     fast = np.flatnonzero(margin > base)
     for k in range(moved.size):
@@ -276,8 +294,8 @@ def look_up(moved, places, radius, body, kind, centre, rows, deep, ahead, near, 
     return True
 
 
-def build(model, kind, places, rows, ahead: float, small: float) -> Neighbours:
-    """Neighbour lists of all balls; margins follow the typical speed, those of fast balls their own."""
+def build(model, kind, places, rows, ahead: float, small: float, far: float) -> Neighbours:
+    """Neighbour lists of all balls; margins follow the typical speed, those of fast balls their own, up to ``far``."""
     balls = model.balls
     s = len(balls.radius)
     speed = np.sqrt((rows[balls.body, :3] ** 2).sum(axis=1))
@@ -287,7 +305,7 @@ def build(model, kind, places, rows, ahead: float, small: float) -> Neighbours:
     typical = float(np.quantile(speed, 0.9)) if s else 0.0
     largest = float(balls.radius.max()) if s else 1.0
     base = min(max(0.15 * small, 3.0 * ahead * typical), largest)
-    margin = np.where(1.5 * ahead * speed <= base, base, 3.0 * ahead * speed)
+    margin = own_margins(ahead * speed, base, far)
     fast = np.flatnonzero(margin > base)
     buckets = 1 << max(4, int(np.ceil(np.log2(max(1, CELL_GROWTH * s)))))
     cell = 2.0 * largest + 3.0 * base
@@ -296,7 +314,7 @@ def build(model, kind, places, rows, ahead: float, small: float) -> Neighbours:
     reference = places.copy()
     bucket, after, before = links
     link_cells(reference, cell, head, after, before, bucket)
-    near = np.empty(max(64, min(s, 65536)), dtype=np.int32)
+    near = np.empty(s, dtype=np.int32)
     start, count = np.empty(s + 1, dtype=np.int64), np.empty(s, dtype=np.int32)
     room = 8 * s
     while True:
@@ -391,15 +409,29 @@ def takes_part(gap, held, status, keep, sticky, anticipate, u, h, size):
 
     ``anticipate``: also pairs whose gap would close within the step at the normal velocity ``u``, and those that pushed
     in the last step. ``keep``: everything in the memory stays. ``sticky``: cohesion or tension holds the
-    pair once it has touched. A pair that pushed in the last step is not lost by a rounding of its gap.
+    pair once it has touched. A rounding of the gap does not decide: balls that touch in exact numbers take part.
     """
-    if gap <= 0.0 or (held and status > SEPARATING and gap <= ROUNDING * size):
+    if gap <= ROUNDING * size:
         return True
     if sticky and (gap <= 1e-9 * size or (held and status > SEPARATING)):
         return True
     if not anticipate:
         return False
     return (held and (keep or status > SEPARATING)) or gap + h * u < -1e-9 * size
+
+
+@kernel
+def deepest(gap, first, second, balls, radius):
+    """The largest overlap (m), the largest one over the smaller radius, and the pair of the latter (-1 for none)."""
+    depth, share, pair = 0.0, 0.0, -1
+    for k in range(gap.size):
+        if gap[k] >= 0.0:
+            continue
+        size = min(radius[first[k]], radius[second[k]]) if k < balls else radius[second[k]]
+        depth = max(depth, -gap[k])
+        if -gap[k] > share * size:
+            share, pair = -gap[k] / size, k
+    return depth, share, pair
 
 
 @kernel
@@ -473,6 +505,7 @@ def find_ball_contacts(
                 status = known_status[k] if held else OPEN
                 if not takes_part(gap, held, status, keep, sticky_law[law], anticipate, u, h, r):
                     continue
+                gap = gap if gap > ROUNDING * r else 0.0
             if found < room:
                 first[found], second[found], rule[found], gaps[found] = i, j, law, gap
                 simple[found] = plain and simple_body[b] and simple_law[law]
@@ -518,6 +551,7 @@ def find_plane_contacts(
                 u = min(u, v)
             if not takes_part(gap, held, known_status[k] if held else OPEN, keep, sticky_law[law], anticipate, u, h, r):
                 continue
+            gap = gap if gap <= 0.0 or gap > ROUNDING * r else 0.0
             if found < room:
                 first[found], second[found], rule[found], gaps[found] = p, i, law, gap
                 simple[found] = simple_body[a] and simple_body[b] and simple_law[law]

@@ -42,7 +42,7 @@ class Encounters:
         self.neighbours = None  # to be built at the next step
         self.places = np.empty((len(balls.radius), 3))
         self._moved = np.empty(len(balls.radius), dtype=np.int32)
-        self._near = np.empty(max(64, min(len(balls.radius), 65536)), dtype=np.int32)
+        self._near = np.empty(len(balls.radius), dtype=np.int32)
         self.smallest = float(balls.radius.min()) if len(balls.radius) else 1.0
         arm = np.sqrt((balls.centre**2).sum(axis=1)) + balls.radius
         self.reach = 2.0 * float(arm.max(initial=0.0))  # no two bodies that touch are farther apart
@@ -61,6 +61,8 @@ class Encounters:
     def follow(self, model, bodies, rows, h, anticipate) -> None:
         """Keep the neighbour lists complete: look up the balls that have left their margin, or build all anew."""
         balls, found = model.balls, self.neighbours
+        # Without anticipation only present places count: a wide margin saves work, and nothing hangs on it.
+        far = (detection.REACH if anticipate else 1.0) * float(balls.radius.max(initial=0.0))
         if found is not None:
             moved = detection.wanderers(self.places, balls.centre, balls.body, rows, found.reference, found.margin,
                                         h if anticipate else 0.0, self._moved)  # fmt: skip
@@ -68,10 +70,10 @@ class Encounters:
                 return
             if moved <= 16 + len(balls.radius) // 20 and detection.look_up(
                 self._moved[:moved], self.places, balls.radius, balls.body, bodies.kind, balls.centre, rows,
-                model.dimension - 2, h, self._near, *found,
+                model.dimension - 2, h, far, self._near, *found,
             ):  # fmt: skip
                 return
-        self.neighbours = detection.build(model, bodies.kind, self.places, rows, h, self.smallest)
+        self.neighbours = detection.build(model, bodies.kind, self.places, rows, h, self.smallest, far)
 
     def find(self, model, bodies, one, two, h, slack, anticipate, keep) -> int:
         """Find the active pairs, with the memory of the present ones, which they replace; returns how many they are."""
@@ -198,24 +200,10 @@ class Encounters:
             moment if d == 3 else moment[:, 2:].copy(),
         )  # fmt: skip
 
-    def deepest(self, model) -> tuple[float, float]:
-        """The largest overlap (m), and what it is of the smaller radius."""
-        if not len(self.pairs.gap):
-            return 0.0, 0.0
-        k = int(np.argmin(self.pairs.gap))
-        depth = max(0.0, -float(self.pairs.gap[k]))
-        return depth, depth / self._size(model, k)
-
-    def most_overlapping(self, model) -> tuple[float, int]:
-        """The largest overlap over the smaller radius, and its pair."""
-        gap, worst = self.pairs.gap, (0.0, -1)
-        return max(((-float(gap[k]) / self._size(model, k), int(k)) for k in np.flatnonzero(gap < 0)), default=worst)
-
-    def _size(self, model, k: int) -> float:
-        """The smaller radius of the pair ``k``."""
-        radius = model.balls.radius
-        size = radius[self.pairs.second[k]]
-        return float(min(size, radius[self.pairs.first[k]]) if k < self.pairs.balls else size)
+    def deepest(self, model) -> tuple[float, float, int]:
+        """The largest overlap (m), the largest one over the smaller radius, and the pair of the latter."""
+        pairs = self.pairs
+        return detection.deepest(pairs.gap, pairs.first, pairs.second, pairs.balls, model.balls.radius)
 
     def rows_of(self, k: int, model) -> tuple[int, int]:
         """The bodies of the pair ``k``."""

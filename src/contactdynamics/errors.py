@@ -35,13 +35,30 @@ class EnergyWarning(UserWarning):
     """The contact laws created kinetic energy (told once per run, with the amount and the step)."""
 
 
-def energy_message(total: float, largest: float, share: float, step: int, time: float) -> str:
-    """The sentence of an `EnergyWarning`: energy created in all and in the worst step, J and as a share."""
+class StepWarning(UserWarning):
+    """A step is too long for what moves: bodies overlap by much or may cross one another (told once, at the time)."""
+
+
+class RunawayError(RuntimeError):
+    """A body flies away: it goes farther in a step than neighbours are searched, or than numbers resolve."""
+
+
+def energy_message(
+    total: float, largest: float, share: float, step: int, time: float, *, restitution: bool = True
+) -> str:
+    """The sentence of an `EnergyWarning`: energy created in all and in the worst step, J and as a share.
+
+    Without ``restitution`` the laws cannot create energy; what the solver leaves can.
+    """
+    cause = (
+        "restitution with friction does this to bodies far from round, and so do different restitutions in one cluster "
+        "(2004, end of section 7.5); lower the restitution (with 0 it cannot happen), or accept it."
+        if restitution
+        else "no law has restitution here, so that it is the error left by the solver; take a smaller tolerance."
+    )
     return (
         f"The contacts created {total:.3g} J of kinetic energy, {largest:.3g} J of it ({share:.2g} of what there was) "
-        f"in step {step} at t = {time:.6g}: restitution with friction does this to bodies far from round, and so "
-        "do different restitutions in one cluster (2004, end of section 7.5); lower the restitution (with 0 it cannot "
-        "happen), or accept it."
+        f"in step {step} at t = {time:.6g}: {cause}"
     )
 
 

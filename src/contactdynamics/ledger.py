@@ -23,6 +23,7 @@ class Ledger:
         for name in SUMS:
             setattr(self, name, 0.0)
         self.kinetic, self.works, self.worst = kinetic, np.zeros((laws, len(ROLE))), NO_GAIN
+        self._largest = kinetic  # that the run has seen
 
     def make_room(self, laws: int) -> None:
         """Follow a scene that got more laws."""
@@ -37,6 +38,7 @@ class Ledger:
         """Enter a step from the velocities ``before`` it, ``free`` and after it (``rows``) and its contacts' works."""
         head = (bodies.kind, bodies.mass, bodies.inertia, bodies.orientation)
         first, last, work = rigid.energies(before, free, rows, *head)
+        self._largest = max(self._largest, first)
         if not math.isfinite(last):
             raise InputError(
                 f"A velocity became infinite or nan at t = {time:.6g}; check that forces and motions return finite "
@@ -60,6 +62,11 @@ class Ledger:
             self.created += gain
             if gain > self.worst[0]:
                 self.worst = (gain, gain / max(first, free), *when)
+
+    @property
+    def gained(self) -> bool:
+        """Whether the worst gain is worth telling: a body at rest gains and loses what rounding leaves."""
+        return self.worst[0] > 1e-12 * self._largest
 
     def energy(self, potential: float) -> Energy:
         """The ledger as the user reads it."""

@@ -1,7 +1,7 @@
 """What acts from outside: prescribed motions, forces that vary in time, springs and dashpots.
 
-A `Profile` is a function of time that can be written into a file (constant, sine, ramp, table); any Python function
-of t serves as well, but a run that uses one can be resumed only by the program that defines it.
+A `Profile` is a function of time that can be written into a file (constant, sine, ramp, table, tilting); any Python
+function of t serves as well, but a run that uses one can be resumed only by the program that defines it.
 """
 
 import math
@@ -17,7 +17,7 @@ from .errors import InputError, as_numbers
 class Profile(NamedTuple):
     """A vector function of time that is known by its numbers; call it with t (s)."""
 
-    kind: str  # constant, sine, ramp or table
+    kind: str  # constant, sine, ramp or table; "tilting " and one of these
     numbers: tuple  # of arrays; see the functions that make profiles
 
     def __call__(self, t: float) -> np.ndarray:
@@ -29,6 +29,8 @@ class Profile(NamedTuple):
         if self.kind == "ramp":
             share = min(1.0, max(0.0, (t - n[2][0]) / (n[3][0] - n[2][0])))
             return n[0] + share * (n[1] - n[0])
+        if self.kind.startswith("tilting "):
+            return _turned_back(n[0], n[1], float(Profile(self.kind.removeprefix("tilting "), n[2:])(t)[0]))
         return np.array([np.interp(t, n[0], column) for column in n[1].T])
 
 
@@ -73,6 +75,40 @@ def table(times, values) -> Profile:
     if times.ndim != 1 or len(times) != len(values) or len(times) < 2 or not (np.diff(times) > 0).all():
         raise InputError("table needs at least two increasing times and as many values.")
     return Profile("table", (times, values))
+
+
+def tilting(gravity, angle, axis=None) -> Profile:
+    """The ``gravity`` (d,) that is felt in a box tilted by ``angle`` (rad), in the axes of the box.
+
+    ``angle`` is a number or a profile of one; positive about ``axis`` (3,) in 3D, counter-clockwise in 2D. A box whose
+    floor is tilted at 2 degrees per second from t = 1 s on, for 20 s:
+
+    >>> g = tilting((0, -9.81), ramp(0.0, math.radians(40), begin=1.0, finish=21.0))
+    >>> g(0.0).tolist()
+    [0.0, -9.81]
+    >>> round(math.degrees(math.atan2(g(11.0)[0], g(11.0)[1])), 6)  # 20 degrees towards -x
+    -160.0
+    """
+    gravity = _vector("gravity", gravity)
+    angle = angle if isinstance(angle, Profile) else constant(angle)
+    if angle.kind.startswith("tilting ") or np.shape(angle(0.0)) != (1,):
+        raise InputError(f"tilting got the angle {angle!r}; give a number (rad), or a profile of one number.")
+    if gravity.shape == (2,) and axis is not None:
+        raise InputError(f"tilting got axis={axis!r} in two dimensions, where all turns are about z; leave it out.")
+    if gravity.shape == (3,) and axis is None:
+        raise InputError("tilting needs axis=(x, y, z) in three dimensions, the direction about which the box turns.")
+    direction = _vector("axis", (0.0, 0.0, 1.0) if axis is None else axis)
+    if gravity.shape not in ((2,), (3,)) or direction.shape != (3,) or not direction.any():
+        raise InputError(f"tilting got gravity={gravity.tolist()} and axis={axis!r}; give 2 or 3 numbers, and 3.")
+    return Profile(f"tilting {angle.kind}", (gravity, direction / np.linalg.norm(direction), *angle.numbers))
+
+
+def _turned_back(vector, axis, angle) -> np.ndarray:
+    """``vector`` (2,) or (3,) turned by -angle about the unit vector ``axis``: Rodrigues' formula."""
+    v = np.zeros(3)
+    v[: len(vector)] = vector
+    turned = math.cos(angle) * v - math.sin(angle) * np.cross(axis, v) + (1 - math.cos(angle)) * (axis @ v) * axis
+    return turned[: len(vector)]
 
 
 def read_table(path) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,11 @@
-"""A scene: bodies, materials, loads. It collects and checks; `freeze` makes the `Model` that kernels read."""
+"""A scene: bodies, materials, loads. It collects and checks; `freeze` makes the `Model` that kernels read.
 
+A simulation takes a copy and closes the scene: what is stated later goes through the simulation's doors of the same
+names, and what does not act is an error. A closed scene may be given to further simulations.
+"""
+
+import contextlib
+import copy
 import math
 from typing import NamedTuple, Unpack
 
@@ -9,12 +15,12 @@ from . import quaternions
 from .display import picture
 from .errors import InputError, as_numbers, is_number, is_whole
 from .laws import Law
-from .loads import Drive, as_function
+from .loads import Drive, Profile, as_function, constant
 from .materials import Materials
 from .polygons import Polygon
 from .shapes import Cluster, Disk, HalfPlane, Plane, Sphere
 from .signatures import LawOptions, MaterialOptions
-from .state import DRIVEN, FIXED, FREE, NO_CORNERS, Balls, Bodies, Corners, Model, Planes, Springs
+from .state import DRIVEN, FIXED, FREE, NO_CORNERS, Balls, Bodies, Corners, Model, Planes, Springs, read_only
 
 
 class Block(NamedTuple):
@@ -39,8 +45,19 @@ def join(blocks, kind):
     return kind(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
 
 
+def _own_lists(thing):
+    """A copy of an object that has lists and dicts of its own."""
+    twin = copy.copy(thing)
+    for name, value in vars(thing).items():
+        if isinstance(value, list | dict):
+            setattr(twin, name, value.copy())
+    return twin
+
+
 class Scene:
     """Bodies and how they touch; ``gravity`` of length 2 or 3 decides the dimension.
+
+    ``gravity`` is a vector, or a profile or function of time (see `loads`, and `loads.tilting`).
 
     >>> scene = Scene(gravity=(0, -9.81))
     >>> scene.material("steel", density=7800)
@@ -50,10 +67,8 @@ class Scene:
     """
 
     def __init__(self, gravity):
-        self.gravity = as_numbers("gravity", gravity)
-        if self.gravity.shape not in ((2,), (3,)) or not np.isfinite(self.gravity).all():
-            raise InputError(f"Scene got gravity={gravity!r}; give 2 or 3 finite numbers, they decide the dimension.")
-        self.dimension = len(self.gravity)
+        self._closed = False
+        self.gravity = gravity
         self.materials = Materials()
         self.count = 0
         self.blocks: list[Block] = []
@@ -75,10 +90,76 @@ class Scene:
 
         return picture(repr(self), lambda: plot_state_of(self).figure)
 
+    # ---- gravity, and who may change the scene ---------------------------------------------------------------------
+
+    @property
+    def gravity(self):
+        """(d,) m/s^2; a profile or function of time where it is one."""
+        return self._gravity.numbers[0] if self.steady else self._gravity
+
+    @gravity.setter
+    def gravity(self, value):
+        self._check_open("gravity", "sim.gravity = ...")
+        sample = np.atleast_1d(as_numbers("gravity", value(0.0) if callable(value) else value))
+        lengths = getattr(self, "dimension", None)  # none yet: both are possible
+        if sample.shape not in ([(2,), (3,)] if lengths is None else [(lengths,)]) or not np.isfinite(sample).all():
+            raise InputError(
+                f"Scene got gravity={value!r}; give 2 or 3 finite numbers, they decide the dimension."
+                if lengths is None
+                else f"gravity is {value!r}; give {lengths} finite numbers, or a profile or function of time for them."
+            )
+        steady = value if callable(value) else constant(read_only(sample))
+        self._gravity, self.dimension = steady, len(sample)
+
+    @property
+    def steady(self) -> bool:
+        """Whether gravity is the same at all times."""
+        return isinstance(self._gravity, Profile) and self._gravity.kind == "constant"
+
+    def gravity_at(self, t: float) -> np.ndarray:
+        """(3,) gravity at the time ``t``; z = 0 in two dimensions."""
+        out = np.zeros(3)
+        value = np.atleast_1d(as_numbers("gravity", self._gravity(t)))
+        if value.shape != (self.dimension,) or not np.isfinite(value).all():
+            raise InputError(
+                f"gravity gives {value.tolist()} at t = {t:.6g}; make it return {self.dimension} finite numbers."
+            )
+        out[: self.dimension] = value
+        return out
+
+    def copy(self) -> "Scene":
+        """The same scene again, open or closed as it is; functions of time are shared."""
+        twin = _own_lists(self)
+        twin.materials = _own_lists(self.materials)
+        twin.forces = {body: list(pairs) for body, pairs in self.forces.items()}
+        return twin
+
+    def close(self) -> None:
+        """From now on nothing can be added or changed: a simulation has taken the scene."""
+        self._closed = True
+
+    @contextlib.contextmanager
+    def opened(self):
+        """Open inside, for the doors of the simulation that holds the scene; after an error it is as it was."""
+        kept = vars(self.copy())
+        self._closed = False
+        try:
+            yield self
+        except BaseException:
+            vars(self).update(kept)
+            raise
+        finally:
+            self._closed = True
+
+    def _check_open(self, what: str, door: str) -> None:
+        if self._closed:
+            raise InputError(f"scene.{what} came after Simulation(scene), which has closed the scene; use {door}.")
+
     # ---- materials -------------------------------------------------------------------------------------------------
 
     def material(self, name: str, *, density: float, **own: Unpack[MaterialOptions]) -> None:
         """State a material; its own coefficients (friction=..., restitution=...) serve pairs that are not stated."""
+        self._check_open("material", "sim.material(...)")
         self.materials.add(name, density, own)
 
     def contact(self, a: str, b: str, *, axis=None, **options: Unpack[LawOptions]) -> None:
@@ -86,6 +167,7 @@ class Scene:
 
         ``axis`` is the direction of the first coefficient of ``anisotropic=(c1, c2)``, in the axes of ``a``'s body.
         """
+        self._check_open("contact", "sim.contact(...)")
         try:
             law = Law(**options)
         except TypeError:
@@ -119,6 +201,7 @@ class Scene:
         body: a `Drive`, or a velocity as vector, profile or function of time. ``mass`` and ``inertia`` (number in 2D,
         three principal moments in 3D) replace what follows from the density.
         """
+        self._check_open("add", "sim.add(...)")
         self._checked_shape(shape)
         wall = isinstance(shape, Plane | HalfPlane)
         if wall and not fixed and motion is None:
@@ -151,6 +234,7 @@ class Scene:
         polygons; ``position`` (k, d), ``velocity``, ``spin`` and (for polygons) the angle ``rotation`` one for all or
         one each.
         """
+        self._check_open("add_many", "sim.add_many(...)")
         place = np.atleast_2d(as_numbers("position", position))
         k = len(place)
         place = self._vectors("position", place, k)
@@ -295,6 +379,7 @@ class Scene:
 
     def force(self, body: int, force=None, torque=None) -> None:
         """Apply a force (d,) and a torque (number in 2D, (3,) in space): vectors, profiles or functions of time."""
+        self._check_open("force", "sim.force(...)")
         self._known(body)
         d = self.dimension
         pair = (
@@ -312,6 +397,7 @@ class Scene:
         ``anchor`` (d,) is its point on the first body, in the body's axes from its centre; ``other`` that on the second
         one, or the point of the ground in space. ``length`` at rest.
         """
+        self._check_open("spring", "sim.spring(...)")
         self._known(first)
         if second is not None:
             self._known(second)
@@ -404,7 +490,7 @@ class Scene:
         balls = join([block.balls for block in self.blocks], Balls)
         planes = join([block.planes for block in self.blocks], Planes)
         return Model(
-            self.dimension, self._padded_gravity(), bodies, balls, planes, self.springs(), *self.law_table(),
+            self.dimension, self.gravity_at(0.0), bodies, balls, planes, self.springs(), *self.law_table(),
             self.drives, self.forces, join([block.corners for block in self.blocks], Corners),
         )  # fmt: skip
 
@@ -422,8 +508,3 @@ class Scene:
             return join(self._springs, Springs)
         empty, rows = np.zeros(0), np.zeros(0, dtype=np.int64)
         return Springs(rows, rows, np.zeros((0, 3)), np.zeros((0, 3)), empty, empty, empty)
-
-    def _padded_gravity(self) -> np.ndarray:
-        out = np.zeros(3)
-        out[: self.dimension] = self.gravity
-        return out

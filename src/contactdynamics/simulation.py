@@ -19,7 +19,7 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from . import assembly, hooks, interrupts, iterations, quaternions, rigid
+from . import assembly, detection, hooks, interrupts, iterations, quaternions, rigid, watch
 from . import contacts as prepare
 from .display import pictured, short
 from .encounters import Encounters
@@ -28,15 +28,32 @@ from .errors import (
     ConvergenceWarning,
     EnergyWarning,
     InputError,
+    RunawayError,
+    StepWarning,
     check_function,
     count_of_steps,
     energy_message,
     is_number,
 )
 from .ledger import NO_GAIN, Ledger
+from .materials import RHO, TAU
 from .scene import Scene, join
 from .signatures import BodiesOptions, BodyOptions, SimulationOptions, ViewOptions
-from .state import FREE, Balls, Bodies, ContactProblem, Contacts, Corners, Energy, Frame, Planes, SolveReport, Springs
+from .state import (
+    FREE,
+    Balls,
+    Bodies,
+    Body,
+    ContactProblem,
+    Contacts,
+    Corners,
+    Energy,
+    Frame,
+    Planes,
+    SolveReport,
+    Springs,
+    read_only,
+)
 from .team import Team
 from .touching import Touching
 
@@ -72,6 +89,9 @@ class Equilibrium(NamedTuple):
 class Simulation:
     """The motion of a `Scene` by the midpoint scheme of 2003/2004.
 
+    The scene is copied and closed: `add`, `add_many`, `remove`, `force`, `spring`, `material`, `contact` and `gravity`
+    of the simulation are the doors from then on.
+
     Parameters
     ----------
     time_step
@@ -92,7 +112,8 @@ class Simulation:
         Speed (m/s) at most at which existing overlaps above 0.2 % of a radius are opened; none by default. Bodies are
         moved, velocities stay as they are; the work against gravity is in the ledger.
     on_failure
-        "warn" (once per run, with a count), "raise" or "ignore" where a step is not solved to the tolerance.
+        "warn" (once per run, with a count), "raise" or "ignore" where a step is not solved to the tolerance, and where
+        a body flies away.
     repair
         Move overlapping bodies apart before the start, by the shortest displacement in the metric of masses.
     recorders
@@ -140,7 +161,8 @@ class Simulation:
             raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
         if not (isinstance(recovery, int | float) and recovery >= 0):
             raise InputError(f"recovery is {recovery!r}; give a speed >= 0.")
-        self.scene, self.model = scene, scene.freeze()
+        self.model, self.scene = scene.freeze(), scene.copy()
+        self.scene.close()
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
         self.solver = solver
@@ -150,8 +172,9 @@ class Simulation:
             if not callable(recorder) or not all(hasattr(recorder, part) for part in ("begin", "end")):
                 raise InputError(f"Simulation got the recorder {recorder!r}; give one such as HDF5(path), or a list.")
         self.before_step, self._awaited = [], None  # what the file of a restored run has in `before_step`
-        self.stepping = False
+        self.stepping, self._running = False, False
         self.time, self.steps = 0.0, 0
+        self.watch = watch.Watch()
         self.failures = 0
         self.seconds, self.last_seconds = dict.fromkeys(STAGES, 0.0), dict.fromkeys(STAGES, 0.0)
         self.about = dict(about or {})
@@ -163,6 +186,7 @@ class Simulation:
             self._check_start()
         self.ledger = Ledger(len(self.model.laws), self._kinetic())
         self.report = SolveReport(0.0, 0, True, 0, -1, 0.0, 0.0, 0.0, "No step yet.")
+        scene.close()
 
     def __repr__(self):
         return (
@@ -206,13 +230,19 @@ class Simulation:
                 simple[row] = False
         self.touching.derive(model, plain=self.solver == "nlgs")
         self.encounters.derive(model, simple, outlined=np.diff(self.touching.outline.start) > 0)
+        self.watch.derive(bodies, model.balls, self.touching.outline.size)
         self._before, self._free = np.empty((n, 8)), np.empty((n, 8))
         self._force, self._torque = np.zeros((n, 3)), np.zeros((n, 3))
         self._inverse = np.zeros((0 if self.encounters.all_simple and not self.touching.present else n, 3, 3))
+        self._hold_springs()
+
+    def _hold_springs(self):
+        """The springs by rows; those of removed bodies go with them."""
+        model = self.model
         springs = model.springs._replace(
             first=self._rows_of(model.springs.first), second=self._rows_of(model.springs.second)
         )
-        held = (springs.first > -2) & (springs.second > -2)  # the springs of removed bodies go with them
+        held = (springs.first > -2) & (springs.second > -2)
         self._springs = Springs(*(column[held] for column in springs))
 
     def _row(self, identity: int) -> int | None:
@@ -231,18 +261,21 @@ class Simulation:
 
     def add(self, shape, **options: Unpack[BodyOptions]) -> int:
         """Add a body to the running simulation: as `Scene.add`. The other contacts keep their memory."""
-        number = self.scene.add(shape, **options)
-        self._take_new_blocks()
+        with self.scene.opened() as scene:
+            number = scene.add(shape, **options)
+            self._take_new_blocks()
         return number
 
     def add_many(self, shapes, **options: Unpack[BodiesOptions]) -> np.ndarray:
         """Add many balls to the running simulation: as `Scene.add_many`."""
-        numbers = self.scene.add_many(shapes, **options)
-        self._take_new_blocks()
+        with self.scene.opened() as scene:
+            numbers = scene.add_many(shapes, **options)
+            self._take_new_blocks()
         return numbers
 
     def _take_new_blocks(self):
         """Append what the scene got since the last time; new bodies enter the ledger with their energy."""
+        laws = self.scene.law_table() if self.scene.changed_materials else self.model[6:9]  # first: it may refuse
         blocks = self.scene.blocks[self._taken :]
         self._taken = len(self.scene.blocks)
         model, before = self.model, len(self.bodies.mass)
@@ -253,7 +286,6 @@ class Simulation:
         corners = [block.corners._replace(body=block.corners.body + shift) for block in blocks]
         self.bodies = join([self.bodies, new], Bodies)
         self.rows = np.concatenate([self.rows, self._packed(new)])
-        laws = self.scene.law_table() if self.scene.changed_materials else model[6:9]
         self.ledger.make_room(len(laws[0]))
         self.model = model._replace(
             balls=join([model.balls, *balls], Balls), planes=join([model.planes, *planes], Planes),
@@ -267,6 +299,56 @@ class Simulation:
         self._derive()
         self.encounters.extend(lists, self.model, self.bodies)
         self.ledger.enter_inflow(self._kinetic())
+
+    def material(self, name: str, *, density: float, **own) -> None:
+        """State a material for bodies to come: as `Scene.material`."""
+        with self.scene.opened() as scene:
+            scene.material(name, density=density, **own)
+            self._take_laws()
+
+    def contact(self, a: str, b: str, *, axis=None, **options) -> None:
+        """State the law between two materials, as `Scene.contact`; from the next step on."""
+        with self.scene.opened() as scene:
+            scene.contact(a, b, axis=axis, **options)
+            self._take_laws()
+
+    def _take_laws(self):
+        laws, index, axes = self.scene.law_table()
+        self.ledger.make_room(len(laws))
+        self.model = self.model._replace(laws=laws, law_index=index, law_axes=axes)
+        self._derive()
+
+    def force(self, body: int, force=None, torque=None) -> None:
+        """Apply a force and a torque, as `Scene.force`; from the next step on, in addition to those there are."""
+        self._value(body, "mass")
+        with self.scene.opened() as scene:
+            scene.force(body, force, torque)
+            self.model = self.model._replace(forces=scene.forces)
+
+    def spring(self, first: int, second: int | None = None, **options) -> None:
+        """A spring with dashpot, as `Scene.spring`; from the next step on."""
+        for body in (first,) if second is None else (first, second):
+            self._value(body, "mass")
+        with self.scene.opened() as scene:
+            scene.spring(first, second, **options)
+            self.model = self.model._replace(springs=scene.springs())
+            self._hold_springs()
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """(d,) at the present time, m/s^2; set to a vector, profile or function of time: acts from the next step."""
+        return read_only(self.model.gravity[: self.model.dimension])
+
+    @gravity.setter
+    def gravity(self, value):
+        with self.scene.opened() as scene:
+            scene.gravity = value
+            self.model = self.model._replace(gravity=scene.gravity_at(self.time))
+
+    def _follow_gravity(self, t):
+        """Take the gravity at the time ``t``, where it changes."""
+        if not self.scene.steady:
+            self.model = self.model._replace(gravity=self.scene.gravity_at(t))
 
     def remove(self, numbers) -> None:
         """Take bodies out of the running simulation, by number; the other contacts keep their memory."""
@@ -346,6 +428,34 @@ class Simulation:
     def _flat(self, array):
         return array[self._by_number, : self.model.dimension]
 
+    def body(self, number: int) -> Body:
+        """The body with this number, as it is whenever asked: ``sim.body(3).position``.
+
+        Numbers stay when bodies are removed; rows of `positions` and its like do not.
+        """
+        return Body(int(number), self._value)
+
+    def _value(self, number: int, name: str):
+        row = self._row(int(number)) if is_number(number) and int(number) == number else None
+        if row is None:
+            known = is_number(number) and 0 <= number < self.scene.count and int(number) == number
+            raise InputError(
+                f"Body {number} {'was removed' if known else 'never was'}; sim.identities lists the {len(self.rows)} "
+                "numbers of the bodies present."
+            )
+        flat, d = self.model.dimension == 2, self.model.dimension
+        if name == "position":
+            return read_only(self.bodies.position[row, :d])
+        if name == "velocity":
+            return read_only(self.rows[row, :d])
+        if name == "spin":
+            spin = self.rows[row, 3:6] / self.rows[row, 7]
+            return read_only(spin[2] if flat else spin)
+        if name == "rotation":
+            q = quaternions.product(self.bodies.orientation[row], quaternions.conjugate(self.bodies.principal[row]))
+            return read_only(np.angle((q[0] + 1j * q[3]) ** 2) if flat else q)
+        return read_only(getattr(self.bodies, name)[row])
+
     @property
     def identities(self) -> np.ndarray:
         """(N,) the numbers that `Scene.add` gave to the bodies, row by row."""
@@ -353,7 +463,7 @@ class Simulation:
 
     @property
     def positions(self) -> np.ndarray:
-        """(N, d) centres of mass, m."""
+        """(N, d) centres of mass, m; row by row, as `identities`: see `body`."""
         return self._flat(self.bodies.position)
 
     @property
@@ -435,6 +545,7 @@ class Simulation:
         solved = clock()
         self._book(residual)
         rigid.drift(bodies.position, bodies.orientation, self.rows, h / 2)
+        self._follow_gravity((self.steps + 1) * h)
         if self.recovery > 0:
             self._recover()
         self.steps += 1
@@ -464,6 +575,7 @@ class Simulation:
         self._before[:] = self.rows
         rigid.drift(b.position, b.orientation, self.rows, h / 2)
         loaded = self._load(self.time + h / 2)
+        self._follow_gravity(self.time + h / 2)
         rigid.relax(self.rows, b.kind, b.mass, b.inertia, b.orientation, self._force, self._torque,
                     self.model.gravity, h, loaded)  # fmt: skip
         self._free[:] = self.rows
@@ -491,6 +603,8 @@ class Simulation:
             with contextlib.ExitStack() as last:  # each recorder ends, whatever another one raises
                 for recorder in self.recorders:
                     last.callback(recorder.end, self)
+                last.callback(setattr, self, "_running", False)
+                self._running = True
                 with progress_bar(self, count, progress) as advance:
                     for _ in range(count):
                         self.step()
@@ -504,9 +618,9 @@ class Simulation:
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        if self.ledger.created > created:
-            message = energy_message(self.ledger.created - created, *self.ledger.worst)
-            warnings.warn(message, EnergyWarning, stacklevel=2)
+        if self.ledger.created > created and self.ledger.gained:
+            warnings.warn(self._gain(created), EnergyWarning, stacklevel=2)
+            self.watch.first("gain")
         if noted:
             kept = [r.way_on(self) for r in self.recorders if hasattr(r, "way_on")]
             none = f"no file has it: simulation.run(until={until:g}) goes on within this program"
@@ -659,10 +773,8 @@ class Simulation:
     def _finish_report(self, iterations, residual, worst, bipotential):
         """The `SolveReport` of the step, and what the failure policy asks."""
         contacts = self._contact_count()
-        depth, relative = self.encounters.deepest(self.model)
-        if self.touching.count:
-            other, share, _ = self.touching.deepest()
-            depth, relative = max(depth, other), max(relative, share)
+        overlaps = [contacts.deepest(self.model) for contacts in (self.encounters, self.touching)]
+        depth, relative = max(overlaps[0][0], overlaps[1][0]), max(overlaps[0][1], overlaps[1][1])
         converged = residual <= self.tolerance
         message = (
             f"Solved: residual {residual:.1e} after {iterations} sweeps over {contacts} contacts."
@@ -682,10 +794,56 @@ class Simulation:
             message,
             relative,
         )
+        if relative > self.watch.overlap:
+            contacts, (_, share, k) = max(
+                zip((self.encounters, self.touching), overlaps, strict=True), key=lambda one: one[1][1]
+            )
+            bodies = tuple(int(self.bodies.identity[row]) for row in contacts.rows_of(k, self.model))
+            self.watch.enter(share, self.time, bodies)
         if not converged:
             self.failures += 1
             if self.on_failure == "raise":
                 raise ConvergenceError(f"At t = {self.time:.6g}: {message}")
+        self._tell()
+
+    # ---- what is told while it happens -----------------------------------------------------------------------------
+
+    def _tell(self):
+        """Tell, once, of a step that is too long; and who calls `step`, of what `run` tells at its end."""
+        seen, level = self.watch, 4 + self._running  # the line of the user's program
+        anticipate = self.penetration == "anticipate"
+        share, row = seen.fastest(self.rows, self.time_step)
+        if share > detection.REACH:
+            self._tell_runaway(share, row, level + 1)
+        elif share > watch.TRAVEL and not anticipate and seen.first("step"):
+            number = int(self.bodies.identity[row])
+            message = watch.travel_message(share, number, self.time, self.time_step)
+            warnings.warn(message, StepWarning, stacklevel=level)
+        if seen.overlap > watch.OVERLAP and seen.first("step"):
+            message = watch.overlap_message(seen.overlap, seen.bodies, seen.time, self.time_step, anticipate)
+            warnings.warn(message, StepWarning, stacklevel=level)
+        if self._running:
+            return
+        if not self.report.converged and self.on_failure == "warn" and seen.first("failure"):
+            message = f"At t = {self.time:.6g}: {self.report.message} Told once."
+            warnings.warn(message, ConvergenceWarning, stacklevel=level)
+        if self.ledger.gained and seen.first("gain"):
+            warnings.warn(self._gain(0.0), EnergyWarning, stacklevel=level)
+
+    def _gain(self, before: float) -> str:
+        """The sentence about energy that the contacts created since it was ``before``."""
+        bounces = bool(self.model.laws[:, [RHO, TAU]].any())
+        return energy_message(self.ledger.created - before, *self.ledger.worst, restitution=bounces)
+
+    def _tell_runaway(self, share: float, row: int, level: int):
+        """A body goes farther in a step than neighbours are searched; beyond what numbers resolve the run must end."""
+        number, place = int(self.bodies.identity[row]), self.bodies.position[row, : self.model.dimension]
+        message = watch.runaway_message(share, number, self.time, place)
+        if self.on_failure == "raise" or np.abs(place).max() > watch.RESOLVED * self.watch.room[row]:
+            raise RunawayError(message)
+        if self.on_failure == "warn" and self.watch.first("runaway"):
+            self.watch.first("step")  # the same cause
+            warnings.warn(message, StepWarning, stacklevel=level)
 
     # ---- questions and repairs -------------------------------------------------------------------------------------
 
@@ -693,22 +851,20 @@ class Simulation:
         """Overlaps beyond a bound and steps that are too long."""
         self._before[:] = self.rows
         self._detect()
-        share, k = self.encounters.most_overlapping(self.model)
+        _, share, k = self.encounters.deepest(self.model)
         if share > self.OVERLAP_LIMIT:
             raise self._overlap(self.encounters.rows_of(k, self.model), share, "radius")
         if self.touching.present:
-            _, share, k = self.touching.deepest()
+            _, share, k = self.touching.deepest(self.model)
             if share > self.OVERLAP_LIMIT:
                 raise self._overlap(self.touching.rows_of(k, self.model), share, "one's inner radius")
         self._drive(self.time + self.time_step / 2)
-        speed = np.sqrt((self.rows[self.bodies.size > 0, :3] ** 2).sum(axis=1))  # of all bodies but planes
-        travel, diameter = self.time_step * speed.max(initial=0.0), 2 * self.encounters.smallest
-        if travel > diameter:
-            warnings.warn(
-                f"A body moves {travel:.3g} in one step, more than the smallest diameter {diameter:.3g}, and may cross "
-                f"another one; a time_step of {0.5 * diameter / speed.max():.2g} would do.",
-                stacklevel=3,
-            )
+        share, row = self.watch.fastest(self.rows, self.time_step)
+        bound = watch.TRAVEL if self.penetration == "moreau" else detection.REACH
+        if share > bound and self.watch.first("step"):
+            number = int(self.bodies.identity[row])
+            message = watch.travel_message(share, number, self.time + self.time_step, self.time_step)
+            warnings.warn(message, StepWarning, stacklevel=3)
 
     def _overlap(self, rows, share: float, size: str) -> InputError:
         a, b = (int(self.bodies.identity[row]) for row in rows)
@@ -779,7 +935,7 @@ class Simulation:
     @contextlib.contextmanager
     def _untouched(self):
         """Whatever is tried inside, the simulation comes out as it went in."""
-        names = ("tolerance", "max_iterations", "penetration", "time", "report", "_hint")
+        names = ("tolerance", "max_iterations", "penetration", "time", "report", "_hint", "model")
         kept = {name: getattr(self, name) for name in names}
         arrays = [(array, array.copy()) for array in (self.rows, self.bodies.position, self.bodies.orientation)]
         both = (self.encounters, self.touching)
@@ -842,7 +998,8 @@ class Simulation:
                 self._before[:], self._free[:] = self.rows, self.rows
                 self._detect()
                 left = max(
-                    self.encounters.deepest(self.model)[0] / self.encounters.smallest, self.touching.deepest()[1]
+                    self.encounters.deepest(self.model)[0] / self.encounters.smallest,
+                    self.touching.deepest(self.model)[1],
                 )
                 if left <= bound:
                     break
@@ -864,7 +1021,7 @@ class Simulation:
         from .storage import make_frame
 
         b, balls, planes, corners = self.by_number()
-        return make_frame(self.time, self.steps, self.time_step, self.model.dimension, self.scene.gravity, b,
+        return make_frame(self.time, self.steps, self.time_step, self.model.dimension, self.gravity, b,
                           balls, planes, self.contacts, corners, self.scene.materials.laws())  # fmt: skip
 
     def restore(self, path) -> "Simulation":
@@ -894,6 +1051,8 @@ class Simulation:
         self.failures, self.scene.count, *rest = (int(n) for n in checkpoint["numbers"])
         self._hint = rest[0] if rest else 0
         self.ledger.restore(checkpoint)
+        self.watch.restore(checkpoint)
+        self._follow_gravity(self.time)
         self.seconds = dict(zip(STAGES, checkpoint["seconds"].tolist(), strict=True))
         self.rows = self._packed(self.bodies)
         self.rows[:, 3:6] = scaled[order]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .display import short
+from .errors import InputError
 
 # Status of a contact at the end of a step.
 OPEN, SEPARATING, STICKING, SLIDING = 0, 1, 2, 3
@@ -200,8 +201,64 @@ class Energy(NamedTuple):
     __repr__ = short
 
 
+class Body:
+    """One body, asked for by its number: in a frame, or as it is now in a simulation, whatever came or went meanwhile.
+
+    What it gives are copies that cannot be written to. A body that was removed gives an error, never another body.
+    """
+
+    def __init__(self, number: int, read):
+        self.number, self._read = number, read
+        read(number, "mass")  # there is such a body
+
+    def __repr__(self):
+        return f"Body {self.number}"
+
+    @property
+    def position(self) -> np.ndarray:
+        """(d,) centre of mass, m."""
+        return self._read(self.number, "position")
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """(d,) m/s."""
+        return self._read(self.number, "velocity")
+
+    @property
+    def rotation(self):
+        """Angle in (-pi, pi] in 2D, unit quaternion (w, x, y, z) in 3D."""
+        return self._read(self.number, "rotation")
+
+    @property
+    def spin(self):
+        """A number in 2D, (3,) in space in 3D; rad/s."""
+        return self._read(self.number, "spin")
+
+    @property
+    def mass(self) -> float:
+        """kg."""
+        return self._read(self.number, "mass")
+
+    @property
+    def kind(self) -> str:
+        """ "free", "fixed" or "driven"."""
+        return ("free", "fixed", "driven")[self._read(self.number, "kind")]
+
+
+def read_only(value):
+    """A number as such; an array that cannot be written to, so that nobody takes it for the state itself."""
+    if np.ndim(value) == 0:
+        return value.item()
+    value = np.array(value)
+    value.flags.writeable = False
+    return value
+
+
 class Frame(NamedTuple):
-    """A scene at one instant, live or read from a file: what analysis and drawing work on."""
+    """A scene at one instant, live or read from a file: what analysis and drawing work on.
+
+    Row k of the arrays belongs to the body ``identities[k]``; `body` looks one up by its number.
+    """
 
     time: float  # s
     step: int
@@ -237,3 +294,18 @@ class Frame(NamedTuple):
             return np.full(len(self.contacts.gap), -1)
         first, second = self.materials[np.searchsorted(self.identities, self.contacts.bodies)].T
         return self.law_index[first, second]
+
+    def body(self, number: int) -> Body:
+        """The body with this number: ``frame.body(3).position``."""
+        return Body(int(number), self._value)
+
+    def _value(self, number: int, name: str):
+        row = int(np.searchsorted(self.identities, number))
+        if row == len(self.identities) or self.identities[row] != number:
+            raise InputError(
+                f"Body {number} is not in the frame at t = {self.time:.6g}: it was removed, had not come or never was; "
+                f"frame.identities lists the {len(self.identities)} bodies present."
+            )
+        column = {"position": self.positions, "velocity": self.velocities, "rotation": self.rotations,
+                  "spin": self.spins, "mass": self.masses, "kind": self.kinds}[name]  # fmt: skip
+        return read_only(column[row])

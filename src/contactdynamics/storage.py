@@ -7,7 +7,8 @@
     /balls/*         radius, centre, body (identity), material of the spheres and disks
     /planes/*        normal, body (identity), material
     /corners/*       place, body (identity), part of the corners of polygons; the ball number `part` of a body holds it
-    /frames/*        one row per frame: time, step, first row and number of rows in /frame_bodies and /frame_contacts
+    /frames/*        one row per frame: time, step, gravity, first row and number of rows in /frame_bodies and
+                     /frame_contacts
     /frame_bodies/*  identity, position, orientation, velocity, scaled_spin of all frames, one after the other
     /frame_contacts/*  bodies, point, normal, tangent, gap, impulse, moment, status of all frames
     /log/*           one row per step: time, contacts, iterations, residual, penetration, energies, stage times
@@ -66,6 +67,7 @@ def frame_arrays(simulation) -> dict:
     return {
         "time": simulation.time,
         "step": simulation.steps,
+        "gravity": simulation.model.gravity,
         "bodies": {
             "identity": b.identity, "position": b.position, "orientation": b.orientation, "velocity": b.velocity,
             "scaled_spin": simulation.rows[simulation._by_number, 3:6],
@@ -81,13 +83,17 @@ def frame_arrays(simulation) -> dict:
 def checkpoint_arrays(simulation) -> dict:
     """The contact memory and the ledger: with the last frame, all that the next step needs."""
     memories = simulation.encounters.memory() | simulation.touching.memory() | simulation.ledger.memory()
-    return memories | {
-        "numbers": np.array([simulation.failures, simulation.scene.count, simulation._hint], dtype=np.int64),
-        "seconds": np.array(list(simulation.seconds.values())),
-        # rows and balls in the order of the simulation, by their place in the frame and among the balls present
-        "row_order": np.argsort(simulation._by_number),
-        "ball_order": np.argsort(np.argsort(simulation._ball_number)),
-    }
+    return (
+        memories
+        | simulation.watch.memory()
+        | {
+            "numbers": np.array([simulation.failures, simulation.scene.count, simulation._hint], dtype=np.int64),
+            "seconds": np.array(list(simulation.seconds.values())),
+            # rows and balls in the order of the simulation, by their place in the frame and among the balls present
+            "row_order": np.argsort(simulation._by_number),
+            "ball_order": np.argsort(np.argsort(simulation._ball_number)),
+        }
+    )
 
 
 def _functions(table: dict) -> dict:
@@ -121,7 +127,7 @@ def parameters(simulation) -> dict:
     names = ("time_step", "tolerance", "max_iterations", "solver", "threads", "penetration", "recovery", "on_failure")
     return {
         "dimension": scene.dimension,
-        "gravity": scene.gravity.tolist(),
+        "gravity": scene.gravity.tolist() if scene.steady else _functions({0: scene.gravity})["0"],
         "options": {name: getattr(simulation, name) for name in names},
         "materials": [
             {"name": n, "density": d, "own": o}
@@ -187,6 +193,8 @@ def _append_frames(file: h5py.File, frames: list[dict]) -> None:
         last["contact"] += contacts
     for name, column in zip(INDEX, zip(*rows, strict=True), strict=True):
         _append(index, name, np.array(column), False)
+    if len(frames) == len(index["time"]) or "gravity" in index:  # not begun by a version that had none
+        _append(index, "gravity", np.array([frame["gravity"] for frame in frames]), False)
 
 
 def _write_checkpoint(file: h5py.File, arrays: dict) -> None:
@@ -340,7 +348,8 @@ class Recording:
         time, step = float(self.file["frames/time"][k]), int(self.file["frames/step"][k])
         balls, planes, corners = self._present(rows["identity"])
         options, d = self.parameters["options"], self.parameters["dimension"]
-        gravity = np.array(self.parameters["gravity"])
+        changing = self.file["frames"].get("gravity")  # none in old files
+        gravity = np.array(self.parameters["gravity"]) if changing is None else changing[k][:d]
         return make_frame(
             time, step, options["time_step"], d, gravity, bodies, balls, planes, _frame_contacts(contacts, d), corners,
             self.laws,
@@ -454,21 +463,20 @@ def load_materials(p: dict) -> Materials:
 def load_scene(recording: Recording) -> Scene:
     """The scene of a file, as it was at its last frame; prescribed motions and forces must be profiles."""
     p = recording.parameters
-    scene = Scene(p["gravity"])
-    scene.materials = load_materials(p)
 
-    def function(value, body, what):
+    def function(value, what):
         if value["kind"] == "function":
             raise InputError(
-                f"The {what} of body {body} in {recording.path} is the Python function {value.get('name', '')}, which "
-                "no file can hold; go on from the program that has it, with simulation.restore(path), or run it as an "
-                "experiment."
+                f"The {what} in {recording.path} is the Python function {value.get('name', '')}, which no file can "
+                "hold; go on from the program that has it, with simulation.restore(path), or run it as an experiment."
             )
         return Profile(value["kind"], tuple(np.array(n) for n in value["numbers"]))
 
-    scene.drives = {int(k): tuple(function(f, k, "motion") for f in v) for k, v in p["drives"].items()}
+    scene = Scene(function(p["gravity"], "gravity") if isinstance(p["gravity"], dict) else p["gravity"])
+    scene.materials = load_materials(p)
+    scene.drives = {int(k): tuple(function(f, f"motion of body {k}") for f in v) for k, v in p["drives"].items()}
     scene.forces = {
-        int(k): [tuple(function(f, k, "force") for f in pair) for pair in v] for k, v in p["forces"].items()
+        int(k): [tuple(function(f, f"force of body {k}") for f in pair) for pair in v] for k, v in p["forces"].items()
     }
     for spring in p["springs"]:
         first, second, anchor, other, stiffness, damping, length = spring
@@ -515,6 +523,15 @@ def scaled_spins(recording: Recording) -> np.ndarray:
     return recording._rows(len(recording) - 1)[0]["scaled_spin"]
 
 
+def _overlap_line(recording: Recording, log: dict) -> str:
+    """The largest overlap of the run; between which bodies and when, where the file says it."""
+    line = f"overlap  at most {log['relative_penetration'].max():.2%} of a radius"
+    if "checkpoint/watch" not in recording.file:
+        return line
+    share, time, a, b = recording.file["checkpoint/watch"][:]
+    return line + (f" (bodies {a:.0f} and {b:.0f}, t = {time:.4g})" if share > 0 else "")
+
+
 def describe(recording: Recording) -> list[str]:
     """A few lines on a file, for ``cdyn info``."""
     p, log = recording.parameters, recording.log
@@ -538,7 +555,7 @@ def describe(recording: Recording) -> list[str]:
             f"steps    {steps}, contacts at the end {int(log['contacts'][-1])}",
             f"solver   {log['iterations'].mean():.1f} sweeps per step ({most}), "
             f"largest residual {log['residual'].max():.1e}, {missed} {rows} above the tolerance",
-            f"overlap  at most {log['relative_penetration'].max():.2%} of a radius",
+            _overlap_line(recording, log),
             f"energy   kinetic {log['kinetic'][-1]:.6g}, contacts' work normal {log['normal_work'][-1]:.6g}, "
             f"tangential {log['tangential_work'][-1]:.6g}; ledger closed to {log['closure'][-1]:.1e}",
             "time     " + ", ".join(f"{s} {log[s].mean() * steps:.2f} s" for s in LOG[-5:])

@@ -136,7 +136,7 @@ class Touching:
         """(count,) m."""
         return self.touches.place[:, narrow.GAP].copy()
 
-    def deepest(self) -> tuple[float, float, int]:
+    def deepest(self, model) -> tuple[float, float, int]:
         """The largest overlap (m), the largest one over the size of the smaller body, and its contact."""
         if not len(self.touches.status):
             return 0.0, 0.0, -1

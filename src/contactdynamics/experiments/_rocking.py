@@ -106,13 +106,14 @@ def scene(
 def simulate(model: Scene, step: float, until: float, tolerance: float = 1e-8, name: str = ""):
     """Times, tilts and spins (K,) of a scene's block, and the simulation, recorded where it has a ``name``."""
     sim = Simulation(model, time_step=step, tolerance=tolerance)
-    times, tilts, spins = [0.0], [float(sim.rotations[1])], [float(sim.spins[1])]
+    stone = sim.body(1)
+    times, tilts, spins = [0.0], [stone.rotation], [stone.spin]
     with recorded(sim, until=until, name=name) if name else contextlib.nullcontext():
         for _ in range(round(until / step)):
             sim.step()
             times.append(sim.time)
-            tilts.append(float(sim.rotations[1]))
-            spins.append(float(sim.spins[1]))
+            tilts.append(stone.rotation)
+            spins.append(stone.spin)
             if abs(tilts[-1]) > 1.2:
                 break
     return np.array(times), np.array(tilts), np.array(spins), sim

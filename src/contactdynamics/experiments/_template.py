@@ -57,7 +57,7 @@ def check(outcome, parameters):
 
     `cdyn run` ends with exit code 0 only where every row agrees.
     """
-    x, y = outcome.positions[-1]
+    x, y = outcome.body(1).position
     way = math.hypot(x - parameters["radius"] * math.sin(math.radians(parameters["slope_degrees"])),
                      y - parameters["radius"] * math.cos(math.radians(parameters["slope_degrees"])))  # fmt: skip
     bound = 2 * GRAVITY * parameters["step"] * parameters["duration"]  # a step's fall, all the way

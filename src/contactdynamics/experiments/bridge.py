@@ -79,8 +79,8 @@ def fall(friction, parameters) -> Fall:
     resting = start._replace(contacts=answer.contacts)
     programme = analysis.balance(resting)
     bound = analysis.largest_push(resting, body=bridge.object)
-    row = int(np.searchsorted(start.identities, bridge.object))
-    top, count = start.positions[row, 1], max(4, parameters["film_frames"])
+    pushed = sim.body(bridge.object)
+    top, count = pushed.position[1], max(4, parameters["film_frames"])
     marks, reading, frames = np.linspace(0, parameters["travel"], count), None, [start]
     travel, force = [], []
     until = parameters["travel"] / parameters["speed"] + 0.5 * _bridge.RAMP
@@ -88,7 +88,7 @@ def fall(friction, parameters) -> Fall:
     with recorded(sim, until=until, name=name):
         while not travel or travel[-1] < parameters["travel"]:
             sim.step()
-            travel.append(top - sim.positions[row, 1])
+            travel.append(top - pushed.position[1])
             force.append(_upward(sim.contacts, bridge.object) / sim.time_step)
             if travel[-1] >= marks[min(len(frames), count - 1)] - 1e-9 and len(frames) < count:
                 frames.append(sim.frame())

@@ -49,9 +49,10 @@ def build(parameters):
 def rest(block, p):
     """Largest displacement and turn of a block at rest in a second, over its width."""
     sim = Simulation(_rocking.scene(block, friction=p["friction"]), time_step=p["step"])
-    start, found = sim.positions[1], sim.is_equilibrium()
+    stone = sim.body(1)
+    start, found = stone.position, sim.is_equilibrium()
     sim.run(until=round(1 / p["step"]) * p["step"], progress=False)
-    return bool(found), float(max(np.abs(sim.positions[1] - start).max() / block.width, abs(sim.rotations[1])))
+    return bool(found), float(max(np.abs(stone.position - start).max() / block.width, abs(stone.rotation)))
 
 
 def topples(block, p, share):
@@ -67,7 +68,7 @@ def one_impact(slenderness, friction, step=1e-6) -> float:
     sim = Simulation(model, time_step=step, tolerance=1e-13, max_iterations=10_000)
     for _ in range(5):
         sim.step()
-    return float(-sim.spins[1])
+    return -sim.body(1).spin
 
 
 def impacts(p):

@@ -44,7 +44,7 @@ from contactdynamics.experiments.options import Option, Options  # noqa: F401  f
 from contactdynamics.recorders import HDF5
 from contactdynamics.simulation import Simulation
 
-_PLACE = contextvars.ContextVar("place", default=None)  # folder and description of the run at work
+_PLACE = contextvars.ContextVar("place", default=None)  # folder and description of the run at work, its simulations
 REQUIRED = ("FIGURE", "PARAMETERS", "QUICK", "build", "check", "figure")
 
 
@@ -189,7 +189,8 @@ def run(
     """
     _check_folder(out, force)
     begin = time.perf_counter()
-    token = _PLACE.set((out, _about(experiment, parameters, quick)))
+    scenes = []
+    token = _PLACE.set((out, _about(experiment, parameters, quick), scenes))
     try:
         outcome = experiment.module.build(parameters)
     finally:
@@ -201,7 +202,7 @@ def run(
         outcome.about |= _about(experiment, parameters, quick)
         outcome.recorders.append(_recorder(out, "run", float(parameters.get("frame_every", until / 50))))
         outcome.run(until=until)
-    return _finish(experiment, outcome, parameters, out, quick, begin)
+    return _finish(experiment, outcome, parameters, out, quick, begin, scenes)
 
 
 def _check_folder(out: Path, force: bool) -> None:
@@ -237,7 +238,13 @@ def _recorder(out: Path, name: str, every) -> HDF5:
     return HDF5(out / f"{name}.h5", every=every, overwrite=True)
 
 
-def _finish(experiment: Experiment, outcome, parameters: dict, out: Path, quick: bool, begin: float):
+def _largest_overlap(outcomes) -> str | None:
+    """The largest overlap of all simulations among the ``outcomes``, in words; none where there are none."""
+    seen = [one.watch for one in outcomes if isinstance(one, Simulation)]
+    return max(seen, key=lambda watch: watch.overlap).says() if seen else None
+
+
+def _finish(experiment: Experiment, outcome, parameters: dict, out: Path, quick: bool, begin: float, scenes=()):
     """Check and draw an outcome, and write both into ``out``; the summary and the verdict."""
     verdict = experiment.module.check(outcome, parameters)
     for row in verdict.rows:
@@ -260,6 +267,7 @@ def _finish(experiment: Experiment, outcome, parameters: dict, out: Path, quick:
             "published": {row.quantity: row.expected for row in verdict.rows if row.source == PUBLISHED},
             "checks": [row._asdict() for row in verdict.rows],
             "passed": verdict.passed,
+            "overlap": _largest_overlap([*scenes, outcome]),
             "seconds": round(seconds, 3),
         }
     )
@@ -279,7 +287,8 @@ def recorded(simulation: Simulation, *, until: float, name: str = "run", frames:
     if place is None:
         yield
         return
-    out, about = place
+    out, about, scenes = place
+    scenes.append(simulation)
     recorder = _recorder(out, name, max(1, round(until / simulation.time_step / frames)))
     simulation.about |= about | {"driven": True}
     simulation.recorders.append(recorder)

@@ -124,7 +124,7 @@ def shake(p, times, values, name="run") -> Shaken:
     sim = Simulation(scene, time_step=p["step"], tolerance=p["tolerance"], on_failure="ignore")
     count = round(times[-1] / p["step"])
     keep = set(np.linspace(0, count, 4).astype(int))
-    start, table = sim.positions[blocks], sim.positions[0]
+    start, table = sim.positions[blocks], sim.body(0).position
     frames, apart, ground = [], [], []
     with recorded(sim, until=times[-1], name=name):
         for k in range(count + 1):
@@ -179,7 +179,7 @@ def figure(outcome, parameters):
     for k, frame in enumerate(shaken.frames):
         ax = figure.add_subplot(grid[0, k])
         plot_scene(frame, ax, forces=False)
-        centre = frame.positions[0, 0]
+        centre = frame.body(0).position[0]
         half, top = 0.75 * parameters["length"], 1.25 * parameters["courses"] * parameters["block_height"]
         ax.set(xlim=(centre - half, centre + half), ylim=(-1.5 * parameters["block_height"], top), xlabel="", ylabel="",
                xticks=[], yticks=[])  # fmt: skip
