@@ -1,8 +1,14 @@
 """How a run starts: what is loaded before its first step, and the word about compilation."""
 
+import os
 import subprocess
 import sys
+import time
 
+import numba
+import numpy as np
+
+import contactdynamics as cd
 from contactdynamics import _jit, cli
 from contactdynamics.bench import start
 
@@ -72,13 +78,52 @@ def test_figures_are_files_whatever_the_user_has_set(monkeypatch):
     matplotlib.use(before)
 
 
-def test_the_first_run_says_that_it_compiles(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(_jit, "CACHE", str(tmp_path))
-    cli._tell_compilation()
-    assert capsys.readouterr().err == "compiling kernels, once\n"
-    (tmp_path / "gauss_seidel.sweep-1.py311.nbi").touch()
-    cli._tell_compilation()
-    assert capsys.readouterr().err == ""
+ONE_KERNEL = """
+from contactdynamics import quaternions
+print(quaternions.multiply(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0))  # i j = k
+quaternions.exponential(0.0, 0.0, 0.0)
+"""
+
+
+def said(cache, script=ONE_KERNEL):
+    """What a program with this cache of kernels says beside its own output."""
+    environment = {**os.environ, "CONTACTDYNAMICS_CACHE": str(cache)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "(0.0, 0.0, 0.0, 1.0)\n"
+    return done.stderr
+
+
+def test_a_program_says_once_that_it_compiles(tmp_path):
+    assert said(tmp_path / "new") == "compiling kernels, once (half a minute or so)\n"
+    assert said(tmp_path / "new") == ""
+    (tmp_path / "file").write_text("no folder")
+    assert "at each start" in said(tmp_path / "file") and "CONTACTDYNAMICS_CACHE" in said(tmp_path / "file")
+    silenced = "import logging; logging.getLogger('contactdynamics').setLevel('ERROR')\n" + ONE_KERNEL
+    assert said(tmp_path / "other", silenced) == ""
+
+
+def test_compilation_is_no_part_of_the_stages():
+    scene = cd.Scene(gravity=(0, -9.81))
+    scene.material("m", density=1000.0)
+    scene.contact("m", "m", friction=0.3)
+    scene.add(cd.Disk(0.05), material="m", position=(0, 0))
+    sim = cd.Simulation(scene, time_step=1e-3)
+    sim.step()  # what it needs itself is compiled
+    taken = []
+
+    def compile_something(simulation):
+        before, began = _jit.COMPILATION.seconds, time.perf_counter()
+        numba.njit(lambda x: np.linalg.norm(x) + np.sort(x)[0] + x.mean())(np.ones(3))
+        taken.append((_jit.COMPILATION.seconds - before, time.perf_counter() - began))
+
+    sim.before_step.append(compile_something)
+    begin, clock = time.perf_counter(), _jit.clock()
+    sim.step()
+    wall, kept = time.perf_counter() - begin, _jit.clock() - clock
+    ((compiling, hook),) = taken
+    assert 0 < compiling <= hook <= wall
+    # Both clocks see the same: the wall is the compiler and the rest, and only the rest is in the stages.
+    assert sum(sim.last_seconds.values()) <= kept <= wall - compiling + 1e-9 * begin
 
 
 def test_the_start_is_measured_to_the_end_of_the_first_step():

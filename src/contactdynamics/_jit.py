@@ -7,12 +7,15 @@ a division by zero gives inf or nan, as in NumPy, instead of a test on every div
 """
 
 import hashlib
+import logging
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import numba
+from numba.core import event
 
 CONSTANTS = ("state.py", "materials.py")  # files without kernels whose constants kernels use
 KEPT_CACHES = 3  # older versions' machine code to keep beside the current one
@@ -79,9 +82,37 @@ CACHE = _prepare_cache()
 _load_without_blas()
 
 
-def compiled(module: str) -> bool:
-    """Whether machine code of the kernels in ``module`` (such as "gauss_seidel") is in the cache."""
-    return CACHE is not None and any(Path(CACHE).rglob(f"{module}.*.nbi"))
+class _Compilation(event.Listener):
+    """Keeps the time that Numba's compiler takes, and says once that it is at work on our kernels.
+
+    Numba tells of each function that it compiles, those within others included, and holds its lock meanwhile.
+    """
+
+    def __init__(self):
+        self.seconds, self.depth, self.began, self.told = 0.0, 0, 0.0, False
+
+    def on_start(self, event):
+        if self.depth == 0:
+            self.began = time.perf_counter()
+        self.depth += 1
+        if not self.told and event.data["dispatcher"].py_func.__module__.startswith(__package__):
+            self.told = True
+            where = "once" if CACHE else "at each start: no folder can be written, set CONTACTDYNAMICS_CACHE to one"
+            logging.getLogger(__package__).warning("compiling kernels, %s (half a minute or so)", where)
+
+    def on_end(self, event):
+        self.depth -= 1
+        if self.depth == 0:
+            self.seconds += time.perf_counter() - self.began
+
+
+COMPILATION = _Compilation()
+event.register("numba:compile", COMPILATION)
+
+
+def clock() -> float:
+    """Seconds on a clock that stands still while kernels are compiled: what steps take, in the first run too."""
+    return time.perf_counter() - COMPILATION.seconds
 
 
 def kernel(function=None, /, *, inline=False, contract=False):
@@ -92,7 +123,9 @@ def kernel(function=None, /, *, inline=False, contract=False):
     """
     if function is None:
         return lambda f: kernel(f, inline=inline, contract=contract)
-    options = {"error_model": "numpy", "nogil": True, "fastmath": {"contract"} if contract else False}
+    # Without the wrapper for callers in C, which nobody uses: a tenth of the time of compilation.
+    options = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+    options["fastmath"] = {"contract"} if contract else False
     if inline:
         options["forceinline"] = True
     before = numba.config.CACHE_DIR

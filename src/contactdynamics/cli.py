@@ -55,7 +55,6 @@ def run_experiment(context, name, quick, settings, from_data, out, force, help_a
     experiment = runner.load(name)
     parameters = runner.parameters_of(experiment, pairs, quick)
     out = out or Path("results") / experiment.name
-    _tell_compilation()
     with Console(stderr=True).status(f"{experiment.name}: {experiment.title}") as status:
         _use_headless_figures()
         summary, verdict = runner.run(experiment, parameters, out, quick=quick, force=force, before_scene=status.stop)
@@ -111,14 +110,6 @@ def _pairs(settings) -> dict[str, str]:
             raise InputError(f"--set {setting} has no '='; write --set key=value.")
         pairs[key.strip()] = value.strip()
     return pairs
-
-
-def _tell_compilation():
-    """The first run of a version compiles its kernels: half a minute that should not look like a stop."""
-    from . import _jit
-
-    if not _jit.compiled("gauss_seidel") and not _jit.compiled("laws"):
-        click.echo("compiling kernels, once", err=True)
 
 
 def _use_headless_figures():
@@ -216,7 +207,7 @@ def bench(name, argument, settings, out):
             click.echo(line)
         return 0
     pairs = _pairs(settings)
-    return benchmarks.run(name, argument, out or Path("benchmarks"), click.echo, pairs, before=_tell_compilation)
+    return benchmarks.run(name, argument, out or Path("benchmarks"), click.echo, pairs)
 
 
 def main(arguments=None):

@@ -64,7 +64,8 @@ def from_matrix(r: np.ndarray) -> np.ndarray:
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The product of quaternions (..., 4)."""
-    return np.stack(multiply(*np.moveaxis(a, -1, 0), *np.moveaxis(b, -1, 0)), axis=-1)
+    plain = getattr(multiply, "py_func", multiply)  # for whole arrays it is not compiled
+    return np.stack(plain(*np.moveaxis(a, -1, 0), *np.moveaxis(b, -1, 0)), axis=-1)
 
 
 def conjugate(q: np.ndarray) -> np.ndarray:

@@ -11,7 +11,6 @@ The file is long because it holds the whole state: what the user reads, the step
 
 import contextlib
 import math
-import time
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy as np
 
 from . import assembly, detection, hooks, interrupts, iterations, quaternions, rigid, watch
 from . import contacts as prepare
+from ._jit import clock
 from .display import pictured, short
 from .encounters import Encounters
 from .errors import (
@@ -529,7 +529,6 @@ class Simulation:
         Each function in the list `before_step` is called first, with the simulation: it may add and remove bodies.
         """
         self._begin_recording()
-        clock = time.perf_counter
         begin = clock()
         self.stepping = True  # until the state is whole again: a step that was cut short is not recorded
         for function in self.before_step:
@@ -719,9 +718,9 @@ class Simulation:
         """Solve the contacts; with anticipation, again as long as the solution closes gaps of pairs left out."""
         framed, sweeps, met, polygons = 0.0, 0, self.encounters, self.touching
         while True:
-            begin = time.perf_counter()
+            begin = clock()
             scale = self._fill()
-            framed += time.perf_counter() - begin
+            framed += clock() - begin
             problem = met.problem(
                 self.rows, self._inverse, self.model.dimension, scale, self.tolerance, self.max_iterations
             )

@@ -31,11 +31,10 @@ def listing() -> list[str]:
     return [f"{name:<10} {function.__doc__.splitlines()[0]}" for name, function in _functions().items()]
 
 
-def run(name: str, argument: str | None, out: Path, echo, settings: dict | None = None, before=lambda: None) -> int:
+def run(name: str, argument: str | None, out: Path, echo, settings: dict | None = None) -> int:
     """Run benchmark ``name``, write ``summary.json`` and append to ``NAME.csv`` in ``out``.
 
-    The summary and the figure are those of the last run, the table has all of them. ``before`` is called when the input
-    has been checked and the work begins.
+    The summary and the figure are those of the last run, the table has all of them.
     """
     functions = _functions()
     if name not in functions:
@@ -51,7 +50,6 @@ def run(name: str, argument: str | None, out: Path, echo, settings: dict | None 
     if "out" in defaults:  # results that are kept from run to run
         options["out"] = out
     _refuse_experiment(out)
-    before()
     results = function(echo, *([argument] if takes_argument else []), **options)
     out.mkdir(parents=True, exist_ok=True)
     summary = {"benchmark": name, "version": __version__, "machine": platform.node(), "results": results}

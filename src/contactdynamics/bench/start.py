@@ -67,7 +67,7 @@ def start(echo, *, repeats: int = 5, cold: bool = False) -> dict:
         scene.write_text(SCENE)
 
         def run(*arguments, cache=None):
-            return _times(RUN, repr(time.time()), *arguments, "--out", out, cache=cache)
+            return _times(RUN, repr(time.time()), *arguments, "--out", out, "--force", cache=cache)
 
         run(str(scene))  # compiles what is not compiled yet
         measurements = [
