@@ -29,7 +29,7 @@ def ball(scene, *place):
 
 
 def run(scene, until):
-    return cd.Simulation(scene, time_step=1e-2).run(until=until, progress=False).frame()
+    return cd.Simulation(scene, time_step=1e-2, penetration="anticipate").run(until=until, progress=False).frame()
 
 
 def drum(d):

@@ -8,6 +8,9 @@ from contactdynamics import hooks
 from contactdynamics.cli import main
 from contactdynamics.packings import Irregular, Outlet, Pour
 
+# Coarse steps on purpose: what they do is told (test_watch), and goes on all the same.
+pytestmark = pytest.mark.filterwarnings("ignore::contactdynamics.errors.StepWarning")
+
 
 def poured(d, path=None, *, shape=None, outlet=True, penetration="moreau", **options):
     """Grains poured at 400 per second on a small table of balls, from which they fall; an outlet takes those away."""
