@@ -22,7 +22,7 @@ PACKAGE = ROOT / "src" / "contactdynamics"
 LAYERS = [
     {"display", "errors", "_version"},
     {"_jit", "state", "progress", "signatures", "unions", "writing", "interrupts"},
-    {"laws", "frames", "quaternions", "shapes", "loads", "team", "elastic", "circles", "hooks"},
+    {"laws", "frames", "quaternions", "shapes", "loads", "team", "elastic", "circles", "hooks", "soundness"},
     {"materials", "solvers", "system", "detection", "rigid", "polygons", "outlets"},
     {"generalised"},
     {"contacts", "scene", "schemes", "sets", "instants", "narrow", "masonry"},

@@ -79,7 +79,7 @@ def _write_frames(file, recording, chosen, whole) -> np.ndarray:
         body, contact = recording._rows(k)
         if k not in whole:
             body, contact = _light(body, contact, recording)
-        step = int(recording.file["frames/step"][k])
+        step = int(recording.frame_steps[k])
         rows.append((recording.times[k], step, starts[0], len(body["identity"]), starts[1], len(contact["gap"])))
         starts = [starts[0] + rows[-1][3], starts[1] + rows[-1][5]]
         bodies.append(body)

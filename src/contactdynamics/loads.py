@@ -13,6 +13,8 @@ import numpy as np
 
 from .errors import InputError, as_numbers
 
+PROFILES = ("constant", "sine", "ramp", "table")
+
 
 class Profile(NamedTuple):
     """A vector function of time that is known by its numbers; call it with t (s)."""

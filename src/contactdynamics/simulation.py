@@ -1037,7 +1037,7 @@ class Simulation:
             checkpoint = storage.checkpoint(recording)
             scaled = storage.scaled_spins(recording)
             self._awaited = recording.parameters.get("before_step")
-            self.steps, self.time = int(recording.file["frames/step"][-1]), float(recording.times[-1])
+            self.steps, self.time = recording.frame_steps[-1].item(), float(recording.times[-1])
         self.scene.blocks, self._taken = [block], 1
         order = checkpoint.get("row_order", np.arange(len(block.bodies.mass)))  # none in files of unsorted bodies
         self._ball_number = checkpoint.get("ball_order", np.arange(len(block.balls.radius)))
@@ -1074,8 +1074,8 @@ class Simulation:
         with storage.Recording(path) as recording:
             scene = storage.load_scene(recording)
             scene.take_over(storage.last_block(recording))
-            scene.count = int(recording.file["checkpoint/numbers"][1])
-            kept = recording.parameters["options"] | {"about": recording.parameters["about"]}
+            scene.count = int(storage.checkpoint(recording)["numbers"][1])
+            kept = storage.options_of(recording) | {"about": recording.parameters["about"]}
             before_step = hooks.made(recording.parameters.get("before_step", []), path)
         simulation = cls(scene, **(kept | options), check=False)
         simulation.before_step = before_step

@@ -21,6 +21,7 @@ The file is replaced as a whole by an atomic rename: whenever the process dies, 
 has checksums. No pickle, no code.
 """
 
+import contextlib
 import json
 import shlex
 from functools import cached_property
@@ -29,13 +30,13 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from . import quaternions
+from . import quaternions, soundness
 from ._version import __version__
 from .display import picture
 from .errors import InputError
 from .hooks import Hook, name_of, written
 from .laws import Law
-from .loads import Profile
+from .loads import PROFILES, Profile, as_function
 from .materials import Materials
 from .scene import Block, Scene
 from .state import DRIVEN, NO_CORNERS, Balls, Bodies, Contacts, Corners, Frame, Planes
@@ -46,6 +47,7 @@ STATIC = ("identity", "principal", "mass", "inertia", "kind", "simple", "size")
 LOG = ("time", "contacts", "iterations", "residual", "penetration", "relative_penetration", "kinetic", "potential",
        "force_work", "drive_work", "normal_work", "tangential_work", "rolling_work", "recovery_work", "closure",
        "detection", "frames", "solve", "integrate", "record")  # fmt: skip
+OPTIONS = ("time_step", "tolerance", "max_iterations", "solver", "threads", "penetration", "recovery", "on_failure")
 INDEX = ("time", "step", "body_start", "bodies", "contact_start", "contacts")
 
 
@@ -124,11 +126,10 @@ def parameters(simulation) -> dict:
     springs = [
         [np.asarray(column[k]).tolist() for column in scene.springs()] for k in range(len(scene.springs().first))
     ]
-    names = ("time_step", "tolerance", "max_iterations", "solver", "threads", "penetration", "recovery", "on_failure")
     return {
         "dimension": scene.dimension,
         "gravity": scene.gravity.tolist() if scene.steady else _functions({0: scene.gravity})["0"],
-        "options": {name: getattr(simulation, name) for name in names},
+        "options": {name: getattr(simulation, name) for name in OPTIONS},
         "materials": [
             {"name": n, "density": d, "own": o}
             for n, d, o in zip(materials.names, materials.densities, materials.own, strict=True)
@@ -223,18 +224,20 @@ def write(
 
     ``checkpoint`` and ``before_step`` (of `hooks.written`) belong to the last frame.
     """
-    with replacing(path, keep=not fresh and path.exists()) as file:
-        file.attrs.update({"format": FORMAT, "layout": LAYOUT, "version": __version__})
-        said = parameters(simulation) | {"before_step": before_step}
-        # of fixed length, and so within the part of the file that has a checksum
-        file.attrs["parameters"] = np.bytes_(json.dumps(said, default=_plain))
-        _append_static(file, simulation)
-        if frames:
-            _append_frames(file, frames)
-        if log:
-            for name, column in zip(LOG, np.array(log).T, strict=True):
-                _append(file.require_group("log"), name, column, False)
-        _write_checkpoint(file, checkpoint)
+    keep = not fresh and path.exists()
+    with soundness.told(path, "the copy to add to") if keep else contextlib.nullcontext():
+        with replacing(path, keep=keep) as file:
+            file.attrs.update({"format": FORMAT, "layout": LAYOUT, "version": __version__})
+            said = parameters(simulation) | {"before_step": before_step}
+            # of fixed length, and so within the part of the file that has a checksum
+            file.attrs["parameters"] = np.bytes_(json.dumps(said, default=_plain))
+            _append_static(file, simulation)
+            if frames:
+                _append_frames(file, frames)
+            if log:
+                for name, column in zip(LOG, np.array(log).T, strict=True):
+                    _append(file.require_group("log"), name, column, False)
+            _write_checkpoint(file, checkpoint)
 
 
 def functions_of(simulation) -> list[str]:
@@ -278,28 +281,56 @@ class Recording:
         path = Path(path)
         if not path.is_file():
             raise InputError(f"There is no file {path}; check the path.")
+        self.path = path
         try:
             self.file = h5py.File(path, "r")
-        except OSError:
+        except (OSError, RuntimeError, KeyError) as error:
+            with path.open("rb") as raw:
+                signature = raw.read(8)
+            if signature == b"\x89HDF\r\n\x1a\n":
+                raise soundness.damaged(path, f"it cannot be opened ({soundness.short(error)})") from None
             raise InputError(f"{path} is not an HDF5 file; give a result file such as run.h5.") from None
-        if self.file.attrs.get("format") != FORMAT:
+        try:
+            self._read_all()
+        except BaseException:
             self.file.close()
+            raise
+
+    def _read_all(self) -> None:
+        """Check the file as a whole, and read what does not change with the frames."""
+        path, file = self.path, self.file
+        with soundness.told(path, "what it is"):
+            said = {name: file.attrs.get(name) for name in ("format", "layout", "version", "parameters")}
+        if not isinstance(said["format"], str) or said["format"] != FORMAT:
             raise InputError(f"{path} is an HDF5 file, but no result of contactdynamics; give a file such as run.h5.")
-        if self.file.attrs["layout"] > LAYOUT:
-            self.file.close()
+        if not isinstance(said["layout"], int | np.integer) or not isinstance(said["version"], str):
+            raise soundness.damaged(path, "its layout or its version is not there")
+        if said["layout"] > LAYOUT:
             raise InputError(f"{path} has a newer layout than this version reads; install a newer contactdynamics.")
-        self.path = path
-        self.parameters = json.loads(self.file.attrs["parameters"])
-        self.version = self.file.attrs["version"]
-        self.times = self.file["frames/time"][:]
-        log = self.file.get("log")
-        self.steps = 0 if log is None else int(log.attrs.get("steps", len(log["time"])))  # that the log speaks of
-        self._static = {name: _doubled(self.file["bodies"][name][:]) for name in STATIC}
-        self._balls = Balls(*(_doubled(self.file["balls"][name][:]) for name in Balls._fields))
-        self._planes = Planes(*(_doubled(self.file["planes"][name][:]) for name in Planes._fields))
-        self._corners = NO_CORNERS
-        if "corners" in self.file:
-            self._corners = Corners(*(_doubled(self.file["corners"][name][:]) for name in Corners._fields))
+        self.version = said["version"]
+        self.parameters = soundness.parameters_of(said["parameters"], path)
+        tables, rows = dict(soundness.TABLES), {}
+        if soundness.found(file, path, "corners") is None:  # none in old files
+            tables.pop("corners")
+        for name, columns in tables.items():
+            rows[name] = soundness.check_table(file, path, name, columns)
+        if soundness.found(file, path, "frames/gravity") is not None:
+            soundness.check_table(file, path, "frames", soundness.GRAVITY, rows["frames"])
+        self._index, self._static, balls, planes = (
+            soundness.read_table(file, path, name, tables[name]) for name in ("frames", "bodies", "balls", "planes")
+        )
+        corners = NO_CORNERS._asdict()
+        if "corners" in tables:
+            corners = soundness.read_table(file, path, "corners", tables["corners"])
+        soundness.check_index(path, self._index, rows["frame_bodies"], rows["frame_contacts"])
+        soundness.check_bodies(path, self._static, balls, planes, corners, len(self.parameters["materials"]))
+        self._balls, self._planes, self._corners = Balls(**balls), Planes(**planes), Corners(**corners)
+        self.times, self.steps = self._index["time"], 0
+        if soundness.found(file, path, "log") is not None:
+            columns = dict.fromkeys(LOG, (np.float64, ()))
+            self.steps = soundness.check_table(file, path, "log", columns)  # that the log speaks of
+            with soundness.told(path, "log"):
+                self.steps = int(file["log"].attrs.get("steps", self.steps))
 
     def __repr__(self):
         ends = f", t = {self.times[0]:g} to {self.times[-1]:g}" if len(self) else ""
@@ -330,7 +361,17 @@ class Recording:
     @property
     def log(self) -> dict:
         """One array per column of the log, one value per step."""
-        return {name: self.file["log"][name][:] if "log" in self.file else np.zeros(0) for name in LOG}
+        if soundness.found(self.file, self.path, "log") is None:
+            return {name: np.zeros(0) for name in LOG}
+        log = soundness.read_table(self.file, self.path, "log", dict.fromkeys(LOG, (np.float64, ())))
+        for name in ("time", "contacts", "iterations"):
+            soundness.check_values(self.path, f"log/{name}", np.isfinite(log[name]), "finite")
+        return log
+
+    @property
+    def frame_steps(self) -> np.ndarray:
+        """(F,) the steps after which the frames were taken."""
+        return self._index["step"]
 
     def at(self, time: float) -> Frame:
         """The frame nearest to ``time``."""
@@ -345,11 +386,14 @@ class Recording:
         static = {name: array[np.searchsorted(self._static["identity"], rows["identity"])]
                   for name, array in self._static.items()}  # fmt: skip
         bodies = self._bodies(rows, static)
-        time, step = float(self.file["frames/time"][k]), int(self.file["frames/step"][k])
+        time, step = float(self.times[k]), int(self._index["step"][k])
         balls, planes, corners = self._present(rows["identity"])
         options, d = self.parameters["options"], self.parameters["dimension"]
-        changing = self.file["frames"].get("gravity")  # none in old files
-        gravity = np.array(self.parameters["gravity"]) if changing is None else changing[k][:d]
+        changing = soundness.found(self.file, self.path, "frames/gravity")  # none in old files
+        if changing is None:
+            gravity = np.array(self.parameters["gravity"])
+        else:
+            gravity = soundness.read(changing, self.path, "frames/gravity", float, k)[:d]
         return make_frame(
             time, step, options["time_step"], d, gravity, bodies, balls, planes, _frame_contacts(contacts, d), corners,
             self.laws,
@@ -359,17 +403,19 @@ class Recording:
     def laws(self) -> tuple:
         """The laws of the run, and the place of each pair of materials among them; none where the file has none."""
         stated = all(name in self.parameters for name in ("materials", "pairs", "order"))
-        return (load_materials(self.parameters) if stated else Materials()).laws()
+        with soundness.told(self.path, "its laws"):
+            return (load_materials(self.parameters) if stated else Materials()).laws()
 
     def _rows(self, k: int) -> tuple[dict, dict]:
-        index = self.file["frames"]
-        body, contact = int(index["body_start"][k]), int(index["contact_start"][k])
-        bodies = slice(body, body + int(index["bodies"][k]))
-        contacts = slice(contact, contact + int(index["contacts"][k]))
-        return (
-            {name: _doubled(data[bodies]) for name, data in self.file["frame_bodies"].items()},
-            {name: _doubled(data[contacts]) for name, data in self.file["frame_contacts"].items()},
-        )
+        """Bodies and contacts of frame ``k`` as they are written, checked."""
+        out = []
+        for group, start, count in (("frame_bodies", "body_start", "bodies"),
+                                    ("frame_contacts", "contact_start", "contacts")):  # fmt: skip
+            first = int(self._index[start][k])
+            rows = slice(first, first + int(self._index[count][k]))
+            out.append(soundness.read_table(self.file, self.path, group, soundness.TABLES[group], rows))
+        soundness.check_frame(self.path, k, *out, self._static["identity"])
+        return tuple(out)
 
     @staticmethod
     def _bodies(rows: dict, static: dict) -> Bodies:
@@ -393,11 +439,6 @@ class Recording:
 def open(path) -> Recording:
     """Open a result file for reading."""
     return Recording(path)
-
-
-def _doubled(array: np.ndarray) -> np.ndarray:
-    """Reals that a file keeps in single precision (see `archive`), in double."""
-    return array.astype(float) if array.dtype == np.float32 else array
 
 
 def _frame_contacts(c: dict, d: int) -> Contacts:
@@ -462,29 +503,50 @@ def load_materials(p: dict) -> Materials:
 
 def load_scene(recording: Recording) -> Scene:
     """The scene of a file, as it was at its last frame; prescribed motions and forces must be profiles."""
+    with soundness.told(recording.path, "its scene"):
+        return _load_scene(recording)
+
+
+def _load_scene(recording: Recording) -> Scene:
     p = recording.parameters
 
-    def function(value, what):
+    def function(value, what, size):
         if value["kind"] == "function":
             raise InputError(
                 f"The {what} in {recording.path} is the Python function {value.get('name', '')}, which no file can "
                 "hold; go on from the program that has it, with simulation.restore(path), or run it as an experiment."
             )
-        return Profile(value["kind"], tuple(np.array(n) for n in value["numbers"]))
+        profile = Profile(value["kind"], tuple(np.array(n) for n in value["numbers"]))
+        if profile.kind.removeprefix("tilting ") not in PROFILES:
+            raise soundness.damaged(recording.path, f"the {what} is a {profile.kind}")
+        return as_function(profile, size, f"The {what} in {recording.path}")
 
-    scene = Scene(function(p["gravity"], "gravity") if isinstance(p["gravity"], dict) else p["gravity"])
+    gravity = p["gravity"]
+    scene = Scene(function(gravity, "gravity", p["dimension"]) if isinstance(gravity, dict) else gravity)
     scene.materials = load_materials(p)
-    scene.drives = {int(k): tuple(function(f, f"motion of body {k}") for f in v) for k, v in p["drives"].items()}
-    scene.forces = {
-        int(k): [tuple(function(f, f"force of body {k}") for f in pair) for pair in v] for k, v in p["forces"].items()
-    }
+    d = scene.dimension
+    turns = 1 if d == 2 else 3
+    for k, (velocity, spin) in p["drives"].items():
+        motion = f"motion of body {k}"
+        scene.drives[int(k)] = function(velocity, motion, d), function(spin, motion, turns)
+    for k, pairs in p["forces"].items():
+        load = f"force of body {k}"
+        scene.forces[int(k)] = [(function(force, load, d), function(torque, load, turns)) for force, torque in pairs]
     for spring in p["springs"]:
         first, second, anchor, other, stiffness, damping, length = spring
         scene.count = max(scene.count, first + 1, second + 1)
-        d = scene.dimension
         scene.spring(first, None if second < 0 else second, stiffness=stiffness, damping=damping, length=length,
                      anchor=anchor[:d], other=other[:d])  # fmt: skip
     return scene
+
+
+def options_of(recording: Recording) -> dict:
+    """The options of the simulation that wrote a file."""
+    options = recording.parameters["options"]
+    stray = sorted(set(options) - set(OPTIONS))
+    if stray:
+        raise soundness.damaged(recording.path, f"it has the option {stray[0]!r}, which there is not")
+    return options
 
 
 def check_likeness(recording: Recording, simulation) -> None:
@@ -505,7 +567,7 @@ def check_likeness(recording: Recording, simulation) -> None:
 
 def last_block(recording: Recording) -> Block:
     """The bodies of the last frame, with rows as in the simulation that wrote them."""
-    if "checkpoint" not in recording.file:
+    if soundness.found(recording.file, recording.path, "checkpoint") is None:
         raise InputError(f"{recording.path} holds only some frames of a run; go on from the file of the run itself.")
     rows, _ = recording._rows(len(recording) - 1)
     order = np.searchsorted(recording._static["identity"], rows["identity"])
@@ -515,7 +577,15 @@ def last_block(recording: Recording) -> Block:
 
 def checkpoint(recording: Recording) -> dict:
     """The arrays of `checkpoint_arrays`, as they were written."""
-    return {name: data[:] for name, data in recording.file["checkpoint"].items()}
+    path = recording.path
+    out = soundness.read_checkpoint(recording.file, path)
+    identity = recording._rows(len(recording) - 1)[0]["identity"]
+    balls, planes, _ = recording._present(identity)
+    laws = len(recording.parameters["order"])
+    soundness.check_checkpoint(path, out, len(identity), len(balls.body), len(planes.body), laws)
+    if out["numbers"][1] <= identity[-1]:
+        raise soundness.damaged(path, f"checkpoint/numbers counts {out['numbers'][1]} bodies and body {identity[-1]}")
+    return out
 
 
 def scaled_spins(recording: Recording) -> np.ndarray:

@@ -315,7 +315,7 @@ def resume(file: str, until: float | None = None, *, own: str | None = None, tel
     user's own one is taken from where it was, or from the path ``own``. ``tell`` is called with what should be known.
     """
     with storage.open(file) as recording:
-        about, steps = recording.parameters["about"], recording.file["frames/step"][:]
+        about, steps = recording.parameters["about"], recording.frame_steps
         step = recording.parameters["options"]["time_step"]
     if about.get("driven"):
         name = about.get("path", about["experiment"])
