@@ -258,7 +258,8 @@ def parameters_of(text, path) -> dict:
         said = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise damaged(path, f"its parameters are no JSON ({short(error)})") from None
-    _fit(said, PARAMETERS, path, "parameters")
+    laws = {"pairs", "order"} if isinstance(said, dict) and not {"pairs", "order"} & set(said) else set()
+    _fit(said, {name: kind for name, kind in PARAMETERS.items() if name not in laws}, path, "parameters")
     known = {name: kind for name, kind in ABOUT.items() if name in said["about"]}
     if "experiment" in known:
         known |= {"parameters": dict, "quick": bool}
@@ -274,10 +275,10 @@ def parameters_of(text, path) -> dict:
         raise damaged(path, f"its gravity is no vector of {d} numbers")
     if not said["options"]["time_step"] > 0:
         raise damaged(path, f"its time_step is {said['options']['time_step']}")
-    for pair in [*(entry["pair"] for entry in said["pairs"]), *said["order"]]:
+    for pair in [*(entry["pair"] for entry in said.get("pairs", [])), *said.get("order", [])]:
         if len(pair) != 2 or not all(0 <= i < materials for i in pair):
             raise damaged(path, f"a law is for the materials {pair}, of {materials}")
-    for entry in said["pairs"]:
+    for entry in said.get("pairs", []):
         if len(entry["axis"]) not in (0, 4):
             raise damaged(path, f"a law has the axis {entry['axis']}")
     for entry in said.get("before_step", []) if isinstance(said.get("before_step", []), list) else [None]:

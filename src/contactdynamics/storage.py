@@ -556,7 +556,7 @@ def check_likeness(recording: Recording, simulation) -> None:
         ("dimension", p["dimension"], scene.dimension),
         ("time_step", p["options"]["time_step"], simulation.time_step),
         ("materials", [m["name"] for m in p["materials"]], scene.materials.names),
-        ("laws", len(p["order"]), len(simulation.model.laws)),
+        ("laws", len(p.get("order", [])), len(simulation.model.laws)),
     ):
         if file != here:
             raise InputError(
@@ -581,7 +581,7 @@ def checkpoint(recording: Recording) -> dict:
     out = soundness.read_checkpoint(recording.file, path)
     identity = recording._rows(len(recording) - 1)[0]["identity"]
     balls, planes, _ = recording._present(identity)
-    laws = len(recording.parameters["order"])
+    laws = len(recording.parameters.get("order", []))
     soundness.check_checkpoint(path, out, len(identity), len(balls.body), len(planes.body), laws)
     if out["numbers"][1] <= identity[-1]:
         raise soundness.damaged(path, f"checkpoint/numbers counts {out['numbers'][1]} bodies and body {identity[-1]}")
