@@ -21,6 +21,7 @@ from contactdynamics import storage
 from contactdynamics.cli import main
 from contactdynamics.experiments import runner
 
+pytestmark = pytest.mark.filterwarnings("ignore:Bodies .* overlap")
 HERE = str(Path(__file__).parent)
 MEMORY = 300e6  # bytes more than before that reading a damaged file of some 100 kB may take
 

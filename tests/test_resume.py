@@ -44,6 +44,8 @@ def cdyn(*arguments):
     return end.value.code
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:Bodies .* overlap")  # the grains are poured fast, and that is told
+
 # ---- what is part of the package goes on ---------------------------------------------------------------------------
 
 

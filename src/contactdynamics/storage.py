@@ -225,8 +225,8 @@ def write(
     ``checkpoint`` and ``before_step`` (of `hooks.written`) belong to the last frame.
     """
     keep = not fresh and path.exists()
-    with soundness.told(path, "the copy to add to") if keep else contextlib.nullcontext():
-        with replacing(path, keep=keep) as file:
+    with replacing(path, keep=keep) as file:  # what the disk refuses is raised here, as OSError
+        with soundness.told(path, "what is to be added to") if keep else contextlib.nullcontext():
             file.attrs.update({"format": FORMAT, "layout": LAYOUT, "version": __version__})
             said = parameters(simulation) | {"before_step": before_step}
             # of fixed length, and so within the part of the file that has a checksum
