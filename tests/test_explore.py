@@ -159,7 +159,7 @@ def test_wrong_explorations(arguments, words):
 def run(tmp_path, *settings):
     arguments = [part for setting in settings for part in ("--set", setting)]
     with pytest.raises(SystemExit) as end:
-        main(["run", "jammed-bar", "--quick", "--out", str(tmp_path / "out"), *arguments])
+        main(["run", "jammed-bar", "--quick", "--force", "--out", str(tmp_path / "out"), *arguments])
     path = tmp_path / "out" / "summary.json"
     return end.value.code, json.loads(Path(path).read_text())["results"] if path.exists() else None
 

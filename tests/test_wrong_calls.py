@@ -1,9 +1,12 @@
 """Wrong calls from a program: every public door answers in one sentence, never with an error from inside."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import contactdynamics as cd
 from contactdynamics import errors
@@ -61,7 +64,7 @@ def test_one_recorder_and_one_function_are_lists_of_one(tmp_path):
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: cd.Simulation(scene(), time_step=1e-3, recorders="run.h5"), r"the recorder 'r'; give one such as HDF5"),
+    (lambda: cd.Simulation(scene(), time_step=1e-3, recorders="run.h5"), r"recorder 'run.h5'; give one such as HDF5"),
     (lambda: cd.Simulation(scene(), time_step=1e-3, recorders=3), "the recorder 3"),
     (lambda: setattr(simulation(), "before_step", 3), r"give a function of \(simulation\)"),
     (lambda: setattr(simulation(), "before_step", [lambda: 1]), r"<lambda>\(\), which is called with \(simulation\)"),
@@ -113,3 +116,203 @@ def test_plot_into_an_unknown_kind_of_picture(tmp_path, capsys):
         told = capsys.readouterr().err
         assert end.value.code == 2 and ".png" in told and told.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]
+
+
+# ---- any public door, any argument -----------------------------------------------------------------------------------
+
+
+def ground(t, q):
+    return q[1]
+
+
+def frame(dimension=2):
+    return simulation(dimension).frame()
+
+
+def door(function, **arguments):
+    return function, arguments
+
+
+DOORS = {
+    "Cluster": lambda: door(cd.Cluster, radii=[0.1, 0.1], centres=[[0, 0], [0.1, 0]]),
+    "Constraint": lambda: door(
+        cd.Constraint, gap=ground, gradient=ground, contact_map=ground, boundary=ground, law=cd.Law(), name="floor"
+    ),
+    "ContactProblem": lambda: door(
+        lambda **options: cd.solve(cd.ContactProblem(**options)),
+        delassus=np.eye(2), velocity=[[-1.0, 0.3]], friction=[[0.5, 0.5]], gap=[0.0],
+    ),
+    "Disk": lambda: door(cd.Disk, radius=0.1),
+    "Drive": lambda: door(
+        lambda **options: scene().add(cd.Disk(0.1), material="wood", motion=cd.Drive(**options)),
+        velocity=(1, 0), spin=0,
+    ),
+    "HDF5": lambda: door(cd.HDF5, path="run.h5", every=0.1),
+    "HalfPlane": lambda: door(cd.HalfPlane, normal=(0, 1)),
+    "InputError": lambda: door(cd.InputError, message="wrong"),
+    "Law": lambda: door(
+        cd.Law, friction=0.3, static_friction=0.4, two_sided=None, anisotropic=None, restitution=0.5,
+        tangential_restitution=0.1, rolling=0.0, spinning=0.0, cohesion=0.0, tension=0.0,
+    ),
+    "Plane": lambda: door(cd.Plane, normal=(0, 0, 1)),
+    "Polygon": lambda: door(cd.Polygon, vertices=[[0, 0], [1, 0], [0, 1]]),
+    "Polygon.irregular": lambda: door(
+        cd.Polygon.irregular, radius=1.0, sides=(5, 9), spread=0.5, elongation=1.0, seed=1
+    ),
+    "Polygon.regular": lambda: door(cd.Polygon.regular, sides=5, radius=1.0),
+    "Rectangle": lambda: door(cd.Rectangle, width=1.0, height=2.0),
+    "Scene": lambda: door(cd.Scene, gravity=(0, -9.81)),
+    "Scene.add": lambda: door(
+        scene().add, shape=cd.Disk(0.1), material="wood", position=(0, 1), velocity=(0, 0), spin=0.0, rotation=0.0,
+        fixed=False, motion=None, mass=1.0, inertia=1.0,
+    ),
+    "Scene.add, 3D": lambda: door(
+        scene(3).add, shape=cd.Sphere(0.1), material="wood", position=(0, 0, 1), velocity=(0, 0, 0), spin=(0, 0, 0),
+        rotation=(1, 0, 0, 0), fixed=False, motion=None, mass=1.0, inertia=(1, 1, 1),
+    ),
+    "Scene.add_many": lambda: door(
+        scene().add_many, shapes=[0.1, 0.1], material="wood", position=[[0, 1], [0, 2]], velocity=(0, 0), spin=0.0,
+        fixed=False,
+    ),
+    "Scene.contact": lambda: door(scene().contact, a="wood", b="wood", axis=None, friction=0.3, restitution=0.1),
+    "Scene.force": lambda: door(scene().force, body=1, force=(1, 0), torque=0.1),
+    "Scene.material": lambda: door(scene().material, name="iron", density=7800, friction=0.2),
+    "Scene.spring": lambda: door(
+        scene().spring, first=1, second=None, stiffness=1.0, damping=0.1, length=0.1, anchor=(0, 0), other=(0, 1)
+    ),
+    "Simulation": lambda: door(
+        cd.Simulation, scene=scene(), time_step=1e-3, tolerance=1e-3, max_iterations=100, solver="nlgs", threads=1,
+        penetration="moreau", recovery=0.1, on_failure="warn", repair=False, recorders=(), about={}, check=True,
+    ),
+    "Simulation.from_file": lambda: door(cd.Simulation.from_file, path="nowhere.h5"),
+    "Simulation.is_equilibrium": lambda: door(
+        simulation().is_equilibrium, tolerance=1e-8, limit=1e-3, max_iterations=100
+    ),
+    "Simulation.remove": lambda: door(simulation().remove, numbers=[0]),
+    "Simulation.restore": lambda: door(simulation().restore, path="nowhere.h5"),
+    "Simulation.run": lambda: door(simulation().run, until=0.02, progress=False),
+    "Sphere": lambda: door(cd.Sphere, radius=0.1),
+    "System": lambda: door(
+        cd.System, inertia=[1.0, 1.0], force=None, constraints=(), kinematics=None, potential=None,
+        stiffness=[1.0, 1.0], damping=[1.0, 1.0], rest=[0.0, 0.0],
+    ),
+    "contact_problem": lambda: door(
+        cd.contact_problem, system=system(), state=system().start((0, 0), (1, 0)), step=1e-3
+    ),
+    "elastic.bar": lambda: door(cd.elastic.bar, length=1.0, mass=1.0, wave_speed=1.0, elements=4),
+    "elastic.beam": lambda: door(cd.elastic.beam, length=1.0, mass=1.0, bending=1.0, elements=4),
+    "elastic.impacting_bar": lambda: door(
+        cd.elastic.impacting_bar, height=[0.1, 0.2], time=0.1, length=1.0, wave_speed=1.0, speed=1.0
+    ),
+    "elastic.modes": lambda: door(cd.elastic.modes, inertia=np.eye(3), stiffness=np.eye(3), count=2),
+    "events.integrate": lambda: door(
+        cd.events.integrate, system=system(), q=(0, 0.1), u=(0, 0), until=0.1, tolerance=1e-6
+    ),
+    "explore_forces": lambda: door(
+        cd.explore_forces, problem=problem(), samples=3, seed=1, vary="order", tolerance=1e-6, max_iterations=100
+    ),
+    "friction_surface": lambda: door(cd.friction_surface, system=system(), q=(0, 0), constraint=0, time=0.0),
+    "integrate": lambda: door(
+        cd.integrate, system=system(), q=(0, 0.1), u=(0, 0), step=1e-2, until=0.1, time=0.0, scheme="midpoint",
+        start=None, on_failure="warn", tolerance=1e-8, max_iterations=100,
+    ),
+    "integrate, elast": lambda: door(
+        cd.integrate, system=cd.System(inertia=[1.0, 1.0], constraints=cd.Constraint(ground)), q=(0, 0.1), u=(0, 0),
+        step=1e-2, until=0.1, scheme="elast", anticipation=0.5,
+    ),
+    "loads.constant": lambda: door(cd.loads.constant, value=1.0),
+    "loads.ramp": lambda: door(cd.loads.ramp, start=(0, 0), end=(1, 0), begin=0.0, finish=1.0),
+    "loads.read_table": lambda: door(cd.loads.read_table, path="nowhere.txt"),
+    "loads.shaking": lambda: door(
+        cd.loads.shaking, times=[0.0, 0.1, 0.2], accelerations=[0.0, 1.0, 0.0], direction=(1.0, 0.0)
+    ),
+    "loads.sine": lambda: door(cd.loads.sine, amplitude=(1, 0), frequency=1.0, phase=0.0, offset=(0, 0)),
+    "loads.table": lambda: door(cd.loads.table, times=[0.0, 1.0], values=[0.0, 1.0]),
+    "open": lambda: door(cd.open, path="nowhere.h5"),
+    "packings.Pour": lambda: door(
+        cd.packings.Pour, scene=scene(), material="wood", sizes=0.1, rate=10.0, count=3, radius=0.1, seed=1, axis=(0,),
+        from_above=False, shape=None,
+    ),
+    "packings.Sieve": lambda: door(cd.packings.Sieve, diameters=[0.1, 0.2], passing=[0.0, 1.0], by="mass"),
+    "packings.arch": lambda: door(
+        cd.packings.arch, scene=scene(), material="wood", span=2.0, rise=1.0, thickness=0.2, voussoirs=8
+    ),
+    "packings.box": lambda: door(cd.packings.box, scene=scene(), material="wood", low=(0, 0), high=(1, 1), lid=False),
+    "packings.column": lambda: door(
+        cd.packings.column, scene=scene(), material="wood", drums=3, width=1.0, height=0.2
+    ),
+    "packings.lattice": lambda: door(
+        cd.packings.lattice, scene=scene(), material="wood", sizes=0.1, counts=(2, 2), origin=(0, 1), spacing=0.2,
+        dense=True, seed=1,
+    ),
+    "packings.passing": lambda: door(cd.packings.passing, diameters=[0.1, 0.2], sieves=[0.15], by="mass"),
+    "packings.pavement": lambda: door(
+        cd.packings.pavement, scene=scene(), material="wood", sizes=0.1, extent=1.0, seed=1, level=0.0, cover=0.9
+    ),
+    "packings.rain": lambda: door(
+        cd.packings.rain, scene=scene(), material="wood", sizes=0.1, count=3, low=(0, 1), high=(1, 2), seed=1
+    ),
+    "packings.wall": lambda: door(
+        cd.packings.wall, scene=scene(), material="wood", length=2.0, courses=2, block=(0.5, 0.2)
+    ),
+    "penalty.integrate": lambda: door(
+        cd.penalty.integrate, system=system(), q=(0, 0.1), u=(0, 0), until=0.1, overlap=1e-2, speed=1.0
+    ),
+    "sets.Ball": lambda: door(cd.sets.Ball, centre=(0, 0), radius=1.0),
+    "sets.Box": lambda: door(cd.sets.Box, lower=(0, 0), upper=(1, 1)),
+    "sets.HalfSpace": lambda: door(cd.sets.HalfSpace, normal=(0, 1), offset=0.0),
+    "sets.Ball.project": lambda: door(cd.sets.Ball((0, 0), 1.0).project, t=0.0, x=(2, 0)),
+    "solve": lambda: door(cd.solve, problem=problem(), guess=None, tolerance=1e-8, max_iterations=100),
+    "sweep": lambda: door(
+        cd.sweep, set=cd.sets.Ball((0, 0), 1.0), q0=(0, 0), times=[0.0, 1.0], scheme="catching-up"
+    ),
+}  # fmt: skip
+JUNK = (
+    None, "word", "", b"bytes", True, -1, 0, 1.5, 10**30, 1e300, -1e300, 1e-300, float("nan"), float("inf"), 1j, [], {},
+    object(), [1.0], (1.0, 2.0, 3.0), [1.0, float("nan")], [[1.0, 2.0], [3.0]], ["a", "b"], [None, None],
+    np.zeros((2, 3, 4)), np.zeros(0), np.float64("nan"), np.array("word"), np.array([1, 2], dtype=object), lambda: 1,
+    lambda *arguments: "word", lambda *arguments: None,
+)  # fmt: skip
+
+
+def try_door(name, key, value):
+    """Call a door with one argument wrong: it works, or says so in a sentence."""
+    function, arguments = DOORS[name]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            function(**(arguments | {key: value}))
+        except cd.InputError as error:
+            assert "\n" not in str(error) and not re.search(r"np\.(float|int|str_|True|False)", str(error))
+        except (FileNotFoundError, IsADirectoryError) as error:  # say it themselves
+            assert "nowhere" in str(error)
+        except errors.ConvergenceError:
+            pass
+
+
+DEAR = ("ContactProblem", "events.integrate", "explore_forces", "integrate", "integrate, elast", "penalty.integrate")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in DEAR else []) for n in DOORS])
+def test_a_wrong_argument_is_told_in_a_sentence(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    function, arguments = DOORS[name]()
+    if not any("nowhere" in str(value) for value in arguments.values()):
+        function(**arguments)  # the door itself is open
+    for key in arguments:
+        for value in JUNK:
+            try_door(name, key, value)
+
+
+def numbers_and_nests():
+    """Numbers of any size, words, and nested lists of them: what no list of examples foresees."""
+    plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
+    return st.recursive(plain, lambda inner: st.lists(inner, max_size=3) | st.tuples(inner, inner), max_leaves=6)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.sampled_from([n for n in DOORS if n[0].isupper() and "." not in n and n not in ("Simulation", *DEAR)]),
+       st.data())  # fmt: skip
+def test_anything_is_told_in_a_sentence(name, data):
+    key = data.draw(st.sampled_from(sorted(DOORS[name]()[1])))
+    try_door(name, key, data.draw(numbers_and_nests()))

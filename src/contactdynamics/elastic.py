@@ -8,7 +8,9 @@ for `System(inertia=A, stiffness=K)`; a step of the scheme midpoint is not limit
 import numpy as np
 from scipy.linalg import eigh, qr
 
-from .errors import InputError, is_definite, is_number
+from .errors import InputError, as_numbers, is_definite, is_number
+
+LEAST, MOST = 1e-50, 1e50  # of lengths, masses and speeds: their products are numbers
 
 
 def bar(*, length: float, mass: float, wave_speed: float, elements: int, lumped: bool = True):
@@ -62,10 +64,15 @@ def modes(inertia: np.ndarray, stiffness: np.ndarray, count: int) -> tuple[np.nd
     With q = rest + S a the amplitudes a have the inertia 1 and the stiffness w^2; motions without deformation come
     first, with frequency 0.
     """
+    inertia, stiffness = as_numbers("inertia", inertia), as_numbers("stiffness", stiffness)
+    if {inertia.ndim, stiffness.ndim} != {2} or len({*inertia.shape, *stiffness.shape}) != 1 or not inertia.size:
+        raise InputError(f"modes got matrices of shape {inertia.shape} and {stiffness.shape}; give (n, n) for both.")
+    if not (np.isfinite(inertia).all() and np.isfinite(stiffness).all()):
+        raise InputError("modes got a matrix that is not finite; give finite numbers.")
     n = len(inertia)
     if not (isinstance(count, int) and 1 <= count <= n):
         raise InputError(f"The count of modes is {count!r}; give a whole number from 1 to {n}.")
-    if not is_definite(np.asarray(inertia, dtype=float)):
+    if not is_definite(inertia):
         raise InputError("The inertia of the modes is not positive definite; give every freedom a positive mass.")
     squares, shapes = eigh(stiffness, inertia)
     rigid = squares < 1e-9 * squares[-1]
@@ -87,7 +94,10 @@ def impacting_bar(height, time: float, *, length: float, wave_speed: float, spee
     The contact lasts 2 L / c with the constant force (mass / length) c v; the bar leaves it undeformed and with the
     speed v: the contact's own law is inelastic, the collision of the bar is elastic.
     """
-    s = np.asarray(height, dtype=float)
+    _positive(length=length, wave_speed=wave_speed)
+    if not (is_number(time) and is_number(speed)):
+        raise InputError(f"impacting_bar got time={time!r}, speed={speed!r}; give numbers.")
+    s = as_numbers("height", height)
     arrival, back = s / wave_speed, (2 * length - s) / wave_speed
     shift = -speed * np.minimum(time, arrival) + speed * np.maximum(0.0, time - back)
     return shift, np.where(time < arrival, -speed, np.where(time < back, 0.0, speed))
@@ -104,10 +114,10 @@ def _assemble(part, elements, per_node):
 
 def _positive(**values):
     for name, value in values.items():
-        if not (is_number(value) and value > 0):
-            raise InputError(f"{name} is {value!r}; give a positive number.")
+        if not (is_number(value) and LEAST <= value <= MOST):
+            raise InputError(f"{name} is {value!r}; give a positive number, {LEAST:g} to {MOST:g}.")
 
 
 def _whole(elements):
-    if not (isinstance(elements, int) and elements >= 1):
+    if not (isinstance(elements, int) and 1 <= elements <= 100_000):  # the matrices are dense
         raise InputError(f"elements is {elements!r}; give a whole number, 1 at least.")

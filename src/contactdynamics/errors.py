@@ -1,11 +1,13 @@
 """Errors and warnings: one sentence that says what came, what is possible and what to do."""
 
 import inspect
-import math
+import os
 import re
+from pathlib import Path
 
 import numpy as np
 
+LARGEST = float(np.finfo(float).max)
 _SCALAR = re.compile(r"\bnp\.(?:(?:float|int|uint|longdouble|str)\d*_?\(([^()]*)\)|(True|False)_)")
 
 
@@ -64,7 +66,7 @@ def energy_message(
 
 def is_number(value) -> bool:
     """Whether ``value`` is one finite real number."""
-    return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
+    return isinstance(value, int | float | np.integer | np.floating) and abs(value) <= LARGEST
 
 
 def as_numbers(name: str, value) -> np.ndarray:
@@ -92,6 +94,25 @@ def is_whole(value, least: int = 0) -> bool:
     """Whether ``value`` is a whole number, ``least`` or more, that an array can hold."""
     whole = isinstance(value, int | np.integer) or (is_number(value) and float(value).is_integer())
     return whole and not isinstance(value, bool) and least <= value < 2**63
+
+
+def is_one_of(value, words) -> bool:
+    """Whether ``value`` is one of the ``words``; whatever else it may be."""
+    return isinstance(value, str) and value in words
+
+
+def check_flags(name: str, **flags) -> None:
+    """Refuse what is neither true nor false."""
+    for key, value in flags.items():
+        if not isinstance(value, bool | int | np.bool_):
+            raise InputError(f"{name} got {key}={value!r}; give True or False.")
+
+
+def as_path(name: str, path) -> Path:
+    """``path`` as a path."""
+    if not isinstance(path, str | os.PathLike) or isinstance(path, bytes):
+        raise InputError(f"{name} got the path {path!r}; give the name of a file.")
+    return Path(path)
 
 
 def check_seed(name: str, seed) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import kernel
-from .errors import InputError, is_number
+from .errors import InputError, check_seed, is_number, is_one_of, is_whole
 from .laws import solve_contact
 from .solvers import _checked, measure, solve
 from .state import ContactProblem
@@ -108,12 +108,18 @@ def explore_forces(
     m, d = velocity.shape
     if m == 0:
         raise InputError("explore_forces got a problem without contacts; take a moment at which bodies touch.")
-    if not (is_number(samples) and samples >= 1):
+    if not is_whole(samples, 1):
         raise InputError(f"samples is {samples!r}; give a whole number >= 1.")
-    if vary not in VARIED:
+    if not is_one_of(vary, VARIED):
         raise InputError(f"vary is {vary!r}; choose one of {', '.join(VARIED)}.")
     if largest is not None and not (is_number(largest) and largest > 0):
         raise InputError(f"largest is {largest!r}; give the largest plausible normal impulse, a number > 0.")
+    check_seed("explore_forces", seed)
+    if not (is_number(tolerance) and tolerance > 0 and is_whole(max_iterations, 1)):
+        raise InputError(
+            f"explore_forces got tolerance={tolerance!r}, max_iterations={max_iterations!r}; give positive numbers."
+        )
+    tolerance = float(tolerance)
     rng = np.random.default_rng(seed)
     reach = (largest or _plausible(problem, w, velocity)) if vary != "order" else np.nan
     sparse = _rows(w)

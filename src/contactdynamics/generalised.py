@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, as_numbers, is_number
 from .laws import solve_contact
 from .solvers import project
 from .state import SEPARATING, SLIDING, STICKING
@@ -99,7 +99,9 @@ def friction_surface(system: System, q, *, constraint: int = 0, time: float = 0.
     count = len(system.constraints)
     if not (isinstance(constraint, int | np.integer) and 0 <= constraint < count):
         raise InputError(f"friction_surface got constraint={constraint!r}; the system has {count}, numbered from 0.")
-    inertia, inverse = system.inertias(time, np.asarray(q, dtype=float))
+    if not is_number(time):
+        raise InputError(f"friction_surface got time={time!r}; give a number.")
+    inertia, inverse = system.inertias(time, as_numbers("q", q))
     n = len(inertia)
     state = system.start(q, np.zeros(n), time)
     rows, _ = system.contact(constraint, time, state.q, n)

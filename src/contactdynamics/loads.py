@@ -6,12 +6,11 @@ function of t serves as well, but a run that uses one can be resumed only by the
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from .errors import InputError, as_numbers
+from .errors import InputError, as_numbers, as_path, check_function, is_number
 
 PROFILES = ("constant", "sine", "ramp", "table")
 
@@ -55,14 +54,19 @@ def constant(value) -> Profile:
 def sine(amplitude, frequency: float, phase: float = 0.0, offset=0.0) -> Profile:
     """offset + amplitude sin(2 pi frequency t + phase); ``frequency`` in Hz, ``phase`` in rad."""
     amplitude = _vector("amplitude", amplitude)
-    offset = np.broadcast_to(_vector("offset", offset), amplitude.shape).copy()
+    offset = _vector("offset", offset)
+    if offset.shape not in (amplitude.shape, (1,)):
+        raise InputError(
+            f"sine got {len(amplitude)} amplitudes and {len(offset)} offsets; give as many, or one offset."
+        )
+    offset = np.broadcast_to(offset, amplitude.shape).copy()
     return Profile("sine", (amplitude, _vector("frequency", frequency), _vector("phase", phase), offset))
 
 
 def ramp(start, end, begin: float, finish: float) -> Profile:
     """From ``start`` to ``end`` linearly between the times ``begin`` and ``finish``, constant outside."""
-    if not finish > begin:
-        raise InputError(f"ramp got begin={begin}, finish={finish}; finish must come after begin.")
+    if not (is_number(begin) and is_number(finish) and finish > begin):
+        raise InputError(f"ramp got begin={begin!r}, finish={finish!r}; give two times, finish must come after begin.")
     return Profile(
         "ramp", (_vector("start", start), _vector("end", end), _vector("begin", begin), _vector("finish", finish))
     )
@@ -71,6 +75,8 @@ def ramp(start, end, begin: float, finish: float) -> Profile:
 def table(times, values) -> Profile:
     """Linear interpolation between ``values`` (k,) or (k, d) at increasing ``times`` (k,), constant outside."""
     times, values = as_numbers("times of a table", times), as_numbers("values of a table", values)
+    if values.ndim not in (1, 2):
+        raise InputError(f"table got values of shape {values.shape}; give (k,) or (k, d), a row for each time.")
     values = values[:, None] if values.ndim == 1 else values
     if not (np.isfinite(times).all() and np.isfinite(values).all()):
         raise InputError("table got a time or a value that is not finite; give finite numbers.")
@@ -115,7 +121,7 @@ def _turned_back(vector, axis, angle) -> np.ndarray:
 
 def read_table(path) -> tuple[np.ndarray, np.ndarray]:
     """Times and values (k,) from a text file of two columns; lines that begin with # are comments."""
-    path = Path(path)
+    path = as_path("read_table", path)
     if not path.is_file():
         raise InputError(f"There is no file {path}; give a text file of two columns, time and value.")
     try:
@@ -153,6 +159,7 @@ def shaking(times, accelerations, direction=(1.0, 0.0)) -> Profile:
 def as_function(value, size: int, name: str) -> Callable[[float], np.ndarray]:
     """A function of time from a vector, a `Profile` or any function; checked at t = 0 to give ``size`` numbers."""
     function = value if callable(value) else constant(_vector(name, value))
+    check_function(f"{name}", function, "t")
     sample = np.atleast_1d(as_numbers(name, function(0.0)))
     if sample.shape != (size,) or not np.isfinite(sample).all():
         raise InputError(

@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import InputError, as_numbers, is_number
+from .errors import InputError, as_numbers, is_number, is_whole
 from .polygons import Polygon
+
+LONGEST, MOST_STONES = 1e75, 10**6
 
 
 class Arch(NamedTuple):
@@ -145,6 +147,10 @@ def wall(
     corner = _point("wall", "position", position)
     bearing = 0.5 * size[0] if bearing is None else bearing
     _positive("wall", bearing=bearing)
+    if length / size[0] * courses > MOST_STONES:
+        raise InputError(
+            f"wall got length={length!r}, courses={courses!r}, more than {MOST_STONES:g} blocks; give less."
+        )
     holes = [_opening(hole, length, courses, size[1]) for hole in openings]
     numbers = []
     for course in range(int(courses)):
@@ -219,7 +225,7 @@ def column(
     _positive("column", width=width, height=height, top=top)
     _whole("column", drums=drums)
     foot = _point("column", "position", position)
-    levels = np.linspace(0.0, height, int(drums) + 1)
+    levels = np.linspace(0.0, float(height), int(drums) + 1)
     halves = 0.5 * (width + (top - width) * levels / height)
     numbers = []
     for k in range(int(drums)):
@@ -239,13 +245,13 @@ def _check_plane(scene, name):
 
 def _positive(name, **lengths):
     for key, value in lengths.items():
-        if not (is_number(value) and value > 0):
+        if not (is_number(value) and 0 < value <= LONGEST):
             raise InputError(f"{name} got {key}={value!r}; give a positive length.")
 
 
 def _whole(name, **counts):
     for key, value in counts.items():
-        if not (is_number(value) and value >= 1 and int(value) == value):
+        if not (is_whole(value, 1) and value <= MOST_STONES):
             raise InputError(f"{name} got {key}={value!r}; give a whole number >= 1.")
 
 

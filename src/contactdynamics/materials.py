@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .errors import InputError, as_numbers, is_number
+from .errors import InputError, as_numbers, is_number, is_one_of
 from .laws import Law
 
 # Columns of the law table that the kernels read.
@@ -50,7 +50,7 @@ class Materials:
         self.own.append(own)
 
     def index(self, name: str) -> int:
-        if name not in self.names:
+        if not is_one_of(name, self.names):
             known = ", ".join(self.names) or "none yet"
             raise InputError(
                 f"Unknown material {name!r} (known: {known}); state it with scene.material(name, density=...)."

@@ -13,9 +13,12 @@ from .errors import (
     ConvergenceWarning,
     EnergyWarning,
     InputError,
+    check_function,
     count_of_steps,
     energy_message,
     is_number,
+    is_one_of,
+    is_whole,
 )
 from .schemes import SCHEMES
 from .state import State, Step
@@ -86,7 +89,15 @@ def _resolve(scheme):
 
 def _check_options(scheme, options: dict) -> None:
     """Refuse options that the scheme does not have."""
-    known = list(inspect.signature(scheme).parameters)[3:]  # after system, state, h
+    check_function("integrate got scheme", scheme, "system", "state", "h")
+    try:
+        known = list(inspect.signature(scheme).parameters)[3:]  # after system, state, h
+    except ValueError:
+        raise InputError(f"integrate got the scheme {scheme!r}; give a function of (system, state, h).") from None
+    for name, value in options.items():
+        number = is_whole(value, 1) if name == "max_iterations" else is_number(value)
+        if name in ("tolerance", "anticipation", "max_iterations") and not number:
+            raise InputError(f"integrate got {name}={value!r}; give a number.")
     for name in options:
         if name not in known and "options" not in known:
             raise InputError(
@@ -119,7 +130,7 @@ def integrate(
     advance = _resolve(scheme)
     if not isinstance(system, System):
         raise InputError(f"integrate got {system!r}; give a System.")
-    if on_failure not in ("warn", "raise", "ignore"):
+    if not is_one_of(on_failure, ("warn", "raise", "ignore")):
         raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
     if not (is_number(step) and step > 0):
         raise InputError(f"The step is {step!r}; give a positive time, for example step=1e-3.")
@@ -128,6 +139,7 @@ def integrate(
     if not (is_number(time) and is_number(until)):
         raise InputError(f"The motion goes from time={time!r} until={until!r}; give two finite times.")
     _check_options(advance, options)
+    options |= {name: float(options[name]) for name in ("tolerance", "anticipation") if name in options}  # one kernel
     state = system.start(q, u, time) if start is None else system.resume(start)
     count = count_of_steps(state.time, until, step)
     if count < 1:

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from . import circles, quaternions
-from .errors import InputError, as_numbers, check_seed, is_number, is_whole
+from .errors import InputError, as_numbers, check_flags, check_function, check_seed, is_number, is_one_of, is_whole
 from .hooks import Hook, name_of
 from .masonry import Arch, arch, column, wall
 from .outlets import Outlet
 from .polygons import Polygon
 from .scene import Scene, join
-from .shapes import HalfPlane, Plane
+from .shapes import LONGEST, HalfPlane, Plane
 from .state import Balls, Bodies, Planes
 
 __all__ = [
@@ -55,7 +55,7 @@ class Sieve:
         self.passing = as_numbers("The shares of a Sieve", passing)
         self.by = by
         d, p = self.diameters, self.passing
-        if by not in ("number", "mass"):
+        if not is_one_of(by, ("number", "mass")):
             raise InputError(f"Sieve got by={by!r}; choose 'number' or 'mass'.")
         if d.ndim != 1 or d.shape != p.shape or len(d) < 2:
             raise InputError(f"Sieve got {d.shape} diameters and {p.shape} shares; give as many of both, two at least.")
@@ -121,8 +121,8 @@ def passing(diameters, sieves, *, by: str = "mass", dimension: int = 3) -> np.nd
     >>> passing([0.1, 0.2], [0.15, 0.25], by="mass")
     array([0.11111111, 1.        ])
     """
-    order, sieves = np.sort(as_numbers("diameters", diameters)), as_numbers("sieves", sieves)
-    if order.ndim != 1 or not len(order) or not (order > 0).all() or by not in ("number", "mass"):
+    order, sieves = np.sort(np.ravel(as_numbers("diameters", diameters))), as_numbers("sieves", sieves)
+    if order.ndim != 1 or not len(order) or not (order > 0).all() or not is_one_of(by, ("number", "mass")):
         raise InputError(f"passing got diameters={diameters!r}, by={by!r}; give positive lengths, 'mass' or 'number'.")
     weight = np.ones_like(order) if by == "number" else order**dimension
     total = np.concatenate([[0.0], np.cumsum(weight)])
@@ -134,7 +134,7 @@ def _as_sieve(sizes) -> Sieve:
     if isinstance(sizes, Sieve):
         return sizes
     values = np.atleast_1d(as_numbers("sizes", sizes))
-    if values.shape not in ((1,), (2,)):
+    if values.shape not in ((1,), (2,)) or not (values <= LONGEST).all():
         raise InputError(f"sizes is {sizes!r}; give a Sieve, one diameter or the smallest and the largest one.")
     return Sieve.uniform(values[0], values[-1])
 
@@ -224,6 +224,7 @@ def box(scene, *, material: str, low, high, lid: bool = False) -> np.ndarray:
     ``low``, ``high``: two corners (d,). The walls come axis by axis, first the lower one.
     """
     _check_scene("box", scene)
+    check_flags("box", lid=lid)
     d = scene.dimension
     corners = _corners("box", low, high, d)
     shape = HalfPlane if d == 2 else Plane
@@ -252,7 +253,9 @@ def lattice(
     _check_scene("lattice", scene)
     check_seed("lattice", seed)
     sieve, d = _as_sieve(sizes), scene.dimension
-    if np.shape(counts) != (d,) or not all(is_whole(n, 1) for n in counts) or math.prod(counts) > MOST_BALLS:
+    check_flags("lattice", dense=dense)
+    numbers = as_numbers("counts", counts)
+    if numbers.shape != (d,) or not all(is_whole(n, 1) for n in numbers) or np.prod(numbers) > MOST_BALLS:
         raise InputError(f"lattice got counts={counts!r}; give {d} whole numbers >= 1.")
     start = as_numbers("origin", origin)
     if start.shape != (d,) or not np.isfinite(start).all():
@@ -306,7 +309,7 @@ def _scattered(sieve, count: int, low, high, seed: int):
 
     rng, d = np.random.default_rng([seed, 0, 3]), len(low)
     filled = count * (math.pi / 4 if d == 2 else math.pi / 6) * sieve.smallest**d / np.prod(high - low)
-    if filled > 0.6:  # random places never fill more
+    if not filled <= 0.6:  # random places never fill more
         return None
     radii = np.sort(0.5 * sieve.draw(count, rng, dimension=d))[::-1].copy()  # large ones first: they find room
     place = np.empty((count, d))
@@ -423,6 +426,8 @@ class Pour(Hook):
     ):
         _check_scene("Pour", scene)
         check_seed("Pour", seed)
+        check_flags("Pour", from_above=from_above)
+        check_function("Pour got shape", shape, "diameter", "rng", optional=True)
         if not scene.blocks:
             raise InputError("Pour got an empty scene; add the ground first.")
         self.material, self.sieve, self.rate, self.count, self.radius = material, _as_sieve(sizes), rate, count, radius
@@ -507,6 +512,10 @@ class Pour(Hook):
         grain = radius
         if self.shape is not None:
             grain = self.shape(2 * radius, rng)
+            if not hasattr(grain, "balls"):
+                raise InputError(
+                    f"The shape of Pour made {grain!r}; it must make shapes, such as Polygon.irregular(...)."
+                )
             radii, centres = grain.balls()
             radius = float((np.sqrt((centres**2).sum(axis=1)) + radii).max())
         heights = resting_heights(place, radius, *solids)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from .errors import InputError, is_number
+from .errors import InputError, count_of_steps, is_number
 from .system import System
 
 _LEAST_RESTITUTION = 0.1
@@ -94,19 +94,21 @@ def integrate(
     True
     """
     for label, value in (("overlap", overlap), ("speed", speed)):
-        if not (is_number(value) and value > 0):
-            raise InputError(f"{label} is {value!r}; give a positive number.")
+        if not (is_number(value) and 1e-30 <= value <= 1e30):
+            raise InputError(f"{label} is {value!r}; give a positive number, 1e-30 to 1e30.")
     for label, value, least in (("steps_per_contact", steps_per_contact, 8), ("recorded", recorded, 2)):
         if not (isinstance(value, int) and value >= least):
             raise InputError(f"{label} is {value!r}; give a whole number, {least} at least.")
     if not (is_number(time) and is_number(until) and until > time):
         raise InputError(f"The motion goes from time={time!r} until={until!r}; give two times, the second one later.")
+    if not isinstance(system, System):
+        raise InputError(f"penalty.integrate got {system!r}; give a System.")
     state = system.start(q, u, time)
     if system.components == 3:
         raise InputError("penalty.integrate knows contacts with 1 or 2 components; use integrate(...) for three.")
     springs = _Springs(system, state, overlap, speed)
     step = min(springs.shortest / steps_per_contact, springs.decay / 4)
-    count = max(1, math.ceil((until - time) / step))
+    count = max(1, count_of_steps(time, until + 0.5 * step, step))
     return _march(system, springs, state, until, count, recorded)
 
 

@@ -12,10 +12,12 @@ import warnings
 
 import numpy as np
 
-from .errors import InputError, as_numbers, is_number
+from .errors import InputError, as_numbers, check_seed, is_number, is_whole
 from .shapes import MassProperties
 
 SMALL = 1e-12  # of the size of a polygon: shorter edges, flatter corners and thinner polygons are none
+
+LONGEST, MOST_SIDES = 1e100, 10_000  # of a coordinate, so that its square is a number; of corners
 
 
 def area_of(vertices: np.ndarray) -> float:
@@ -84,6 +86,8 @@ def _checked(kind: str, vertices) -> np.ndarray:
         raise InputError(f"{kind} got {len(v)} vertices; give at least 3 corners (x, y).")
     if not np.isfinite(v).all():
         raise InputError(f"{kind} got a vertex that is not a finite number; give finite corners (x, y).")
+    if np.abs(v).max() > LONGEST:
+        raise InputError(f"{kind} got a vertex {np.abs(v).max():g} away; give lengths up to {LONGEST:g}.")
     size = float(np.ptp(v, axis=0).max())
     near = np.sqrt(((v[:, None] - v[None]) ** 2).sum(axis=2)) <= SMALL * size
     twice = np.argwhere(np.triu(near, 1))
@@ -226,7 +230,7 @@ class Polygon:
         >>> Polygon.regular(4, radius=1.0).area
         2.0
         """
-        if not (is_number(sides) and int(sides) == sides and sides >= 3):
+        if not (is_whole(sides, 3) and sides <= MOST_SIDES):
             raise InputError(f"Polygon.regular got sides={sides!r}; give a whole number >= 3.")
         if not (is_number(radius) and radius > 0):
             raise InputError(f"Polygon.regular got radius={radius!r}; give a positive length.")
@@ -245,8 +249,8 @@ class Polygon:
         >>> len(Polygon.irregular(1.0, sides=7, seed=1).vertices)
         7
         """
-        low, high = (sides, sides) if np.ndim(sides) == 0 else sides
-        if not all(is_number(s) and int(s) == s and s >= 3 for s in (low, high)) or high < low:
+        low, high = pair if (pair := np.atleast_1d(as_numbers("sides", sides))).shape == (2,) else [sides, sides]
+        if not (is_whole(low, 3) and is_whole(high, 3) and low <= high <= MOST_SIDES):
             raise InputError(f"Polygon.irregular got sides={sides!r}; give a whole number >= 3, or two of them.")
         if not (is_number(radius) and radius > 0):
             raise InputError(f"Polygon.irregular got radius={radius!r}; give a positive length.")
@@ -254,6 +258,8 @@ class Polygon:
             raise InputError(f"Polygon.irregular got spread={spread!r}; give a number from 0 to below 1.")
         if not (is_number(elongation) and elongation >= 1):
             raise InputError(f"Polygon.irregular got elongation={elongation!r}; give a number >= 1.")
+        if not (seed is None or isinstance(seed, np.random.Generator)):
+            check_seed("Polygon.irregular", seed)
         random = np.random.default_rng(seed)
         count = int(random.integers(int(low), int(high) + 1))
         angle = 2 * np.pi * (np.arange(count) + spread * (random.random(count) - 0.5)) / count

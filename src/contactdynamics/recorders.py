@@ -1,10 +1,9 @@
 """When to write: recorders are called after each step, and at the begin and the end of a run."""
 
 import time
-from pathlib import Path
 
 from . import hooks, storage
-from .errors import InputError, RecordingError
+from .errors import InputError, RecordingError, as_path, is_number
 
 
 class HDF5:
@@ -22,8 +21,8 @@ class HDF5:
     PATIENCE = 20  # times the duration of a write, between two writes
 
     def __init__(self, path, every: float | int = 1, *, overwrite: bool = False):
-        self.path = Path(path)
-        if isinstance(every, bool) or not every > 0:
+        self.path = as_path("HDF5", path)
+        if isinstance(every, bool) or not (is_number(every) and every > 0):
             raise InputError(f"HDF5 got every={every!r}; give a time (float) or a number of steps (int) > 0.")
         self.every, self.overwrite = every, overwrite
         self._frames, self._log = [], []

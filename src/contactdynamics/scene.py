@@ -13,7 +13,7 @@ import numpy as np
 
 from . import quaternions
 from .display import picture
-from .errors import InputError, as_numbers, is_number, is_whole
+from .errors import InputError, as_numbers, check_flags, check_function, is_number, is_whole
 from .laws import Law
 from .loads import Drive, Profile, as_function, constant
 from .materials import Materials
@@ -100,6 +100,8 @@ class Scene:
     @gravity.setter
     def gravity(self, value):
         self._check_open("gravity", "sim.gravity = ...")
+        if callable(value):
+            check_function("Scene got gravity", value, "t")
         sample = np.atleast_1d(as_numbers("gravity", value(0.0) if callable(value) else value))
         lengths = getattr(self, "dimension", None)  # none yet: both are possible
         if sample.shape not in ([(2,), (3,)] if lengths is None else [(lengths,)]) or not np.isfinite(sample).all():
@@ -203,6 +205,7 @@ class Scene:
         """
         self._check_open("add", "sim.add(...)")
         self._checked_shape(shape)
+        check_flags("scene.add", fixed=fixed)
         wall = isinstance(shape, Plane | HalfPlane)
         if wall and not fixed and motion is None:
             raise InputError(f"{shape!r} is neither fixed nor driven; add fixed=True or motion=...")
@@ -235,8 +238,11 @@ class Scene:
         one each.
         """
         self._check_open("add_many", "sim.add_many(...)")
+        check_flags("scene.add_many", fixed=fixed)
         place = np.atleast_2d(as_numbers("position", position))
         k = len(place)
+        if isinstance(shapes, list | tuple) and any(isinstance(shape, list | tuple) for shape in shapes):
+            raise InputError(f"add_many got shapes={shapes!r}; give one row of radii or of shapes.")
         place = self._vectors("position", place, k)
         if isinstance(shapes, Polygon) or (np.ndim(shapes) == 1 and any(isinstance(s, Polygon) for s in shapes)):
             return self._add_polygons(shapes, material, place, velocity, spin, rotation, fixed)

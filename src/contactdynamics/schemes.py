@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from ._jit import kernel
-from .errors import InputError
+from .errors import InputError, is_number
 from .generalised import add_friction, surface_of
 from .laws import solve_contact
 from .solvers import NO_CONTACT, nlgs, project, report
@@ -172,8 +172,10 @@ def contact_problem(system: System, state: State, step: float) -> ContactProblem
     >>> cd.solve(problem)[0].round(9) + 0.0
     array([[2., 0.]])
     """
+    if not isinstance(system, System):
+        raise InputError(f"contact_problem got {system!r}; give a System.")
     system.resume(state)
-    if not step > 0:
+    if not (is_number(step) and step > 0):
         raise InputError(f"The step is {step!r}; give a positive time, for example step=1e-3.")
     t_m, q_m = state.time + step / 2, system.advance(state.q, state.u, step / 2)
     gaps = system.gaps(t_m, q_m)

@@ -13,6 +13,8 @@ import numpy as np
 from .errors import InputError, as_numbers, is_number
 from .unions import union_of_disks, union_of_spheres
 
+LONGEST = 1e75  # so that its fourth power, in the moments of inertia, is a number
+
 
 class MassProperties:
     """Mass integrals at unit density: volume (area in 2D), centre of mass (3,), inertia tensor about it (3, 3)."""
@@ -33,7 +35,7 @@ class MassProperties:
 
 
 def _positive(kind: str, name: str, value) -> float:
-    if not (is_number(value) and value > 0):
+    if not (is_number(value) and 0 < value <= LONGEST):
         raise InputError(f"{kind} got {name}={value!r}; give a positive length.")
     return float(value)
 

@@ -12,7 +12,6 @@ The file is long because it holds the whole state: what the user reads, the step
 import contextlib
 import math
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
@@ -30,10 +29,14 @@ from .errors import (
     InputError,
     RunawayError,
     StepWarning,
+    as_numbers,
+    check_flags,
     check_function,
     count_of_steps,
     energy_message,
     is_number,
+    is_one_of,
+    is_whole,
 )
 from .ledger import NO_GAIN, Ledger
 from .materials import RHO, TAU
@@ -149,25 +152,28 @@ class Simulation:
         for name, value in (("time_step", time_step), ("tolerance", tolerance)):
             if not (is_number(value) and value > 0):
                 raise InputError(f"Simulation got {name}={value!r}; give a positive number.")
-        if not (is_number(max_iterations) and max_iterations >= 1):
+        if not is_whole(max_iterations, 1):
             raise InputError(f"Simulation got max_iterations={max_iterations!r}; give a positive whole number.")
-        if solver not in SOLVERS:
+        if not is_one_of(solver, SOLVERS):
             raise InputError(f"solver is {solver!r}; choose one of {', '.join(SOLVERS)}.")
-        if threads not in range(1, iterations.GROUPS + 1):
+        if not (is_whole(threads, 1) and threads <= iterations.GROUPS):
             raise InputError(f"threads is {threads!r}; give a whole number from 1 to {iterations.GROUPS}.")
-        if penetration not in ("moreau", "anticipate"):
+        if not is_one_of(penetration, ("moreau", "anticipate")):
             raise InputError(f"penetration is {penetration!r}; choose 'moreau' or 'anticipate'.")
-        if on_failure not in ("warn", "raise", "ignore"):
+        if not is_one_of(on_failure, ("warn", "raise", "ignore")):
             raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
-        if not (isinstance(recovery, int | float) and recovery >= 0):
+        if not (is_number(recovery) and recovery >= 0):
             raise InputError(f"recovery is {recovery!r}; give a speed >= 0.")
+        check_flags("Simulation", repair=repair, check=check)
+        if not (about is None or isinstance(about, dict)):
+            raise InputError(f"Simulation got about={about!r}; give a dict of numbers and words.")
         self.model, self.scene = scene.freeze(), scene.copy()
         self.scene.close()
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
         self.solver = solver
         self.threads, self._team, self._alone = int(threads), Team(int(threads)), Team(1)
-        self.recorders = list(recorders) if isinstance(recorders, Iterable) else [recorders]
+        self.recorders = list(recorders) if isinstance(recorders, list | tuple) else [recorders]
         for recorder in self.recorders:
             if not callable(recorder) or not all(hasattr(recorder, part) for part in ("begin", "end")):
                 raise InputError(f"Simulation got the recorder {recorder!r}; give one such as HDF5(path), or a list.")
@@ -352,7 +358,8 @@ class Simulation:
 
     def remove(self, numbers) -> None:
         """Take bodies out of the running simulation, by number; the other contacts keep their memory."""
-        gone = [self._row(int(i)) for i in np.atleast_1d(numbers)]
+        asked = np.atleast_1d(as_numbers("remove: the numbers", numbers)).tolist()
+        gone = [self._row(int(i)) if is_whole(i) else None for i in asked]
         if None in gone:
             raise InputError(
                 f"remove got a number of no present body; sim.identities lists the {len(self.rows)} present."
@@ -585,6 +592,7 @@ class Simulation:
         First and last frame always go to the recorders. Ctrl-C (and SIGTERM) ends the run after the present step, with
         the files closed, by a `KeyboardInterrupt` that says how to go on; pressed twice, at once.
         """
+        check_flags("run", progress=False if progress is None else progress)
         if not is_number(until):
             raise InputError(f"until is {until!r}; give the time (s) at which to stop.")
         count = count_of_steps(self.time, until, self.time_step)
@@ -889,8 +897,13 @@ class Simulation:
         (20 times those of a step); where they do not suffice the answer is no, and its report says so. The motion is
         left as it was; the answer carries the contact forces (impulses / time_step) that prove it.
         """
+        for name, value in (("tolerance", tolerance), ("slack", slack), ("limit", limit)):
+            if not ((name == "limit" and value is None) or (is_number(value) and value >= 0)):
+                raise InputError(f"is_equilibrium got {name}={value!r}; give a number >= 0.")
+        if not (max_iterations is None or is_whole(max_iterations, 1)):
+            raise InputError(f"is_equilibrium got max_iterations={max_iterations!r}; give a whole number >= 1.")
         with self._untouched():
-            self.tolerance, self.penetration = tolerance, "moreau"
+            self.tolerance, self.penetration = float(tolerance), "moreau"
             self.max_iterations = 20 * self.max_iterations if max_iterations is None else int(max_iterations)
             return self._solve_from_rest(slack, 1e3 * tolerance if limit is None else limit)
 

@@ -126,8 +126,8 @@ def solve(
     status = np.full(len(impulses), SEPARATING)
     if len(impulses) == 0:
         return impulses, NO_CONTACT
-    iterations, errors = nlgs(w, velocity, friction, impulses, status, tolerance, max_iterations)
-    return impulses, report(errors, iterations, tolerance, problem.gap)
+    iterations, errors = nlgs(w, velocity, friction, impulses, status, float(tolerance), int(max_iterations))
+    return impulses, report(errors, iterations, tolerance, np.ravel(problem.gap).astype(float))
 
 
 def _checked(problem: ContactProblem, guess) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -152,7 +152,13 @@ def _checked(problem: ContactProblem, guess) -> tuple[np.ndarray, np.ndarray, np
     ):
         if array.shape != shape:
             raise InputError(f"The {name} has shape {array.shape}; {m} contacts of {d} components need {shape}.")
-    for name, array in (("delassus", w), ("velocity", velocity), ("friction", friction), ("guess", impulses)):
+    for name, array in (
+        ("delassus", w),
+        ("velocity", velocity),
+        ("friction", friction),
+        ("gap", gap),
+        ("guess", impulses),
+    ):
         if not np.isfinite(array).all():
             raise InputError(f"The problem's {name} contains nan or infinity; give finite numbers.")
     if (friction < 0).any():

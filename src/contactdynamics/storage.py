@@ -33,7 +33,7 @@ import numpy as np
 from . import quaternions, soundness
 from ._version import __version__
 from .display import picture
-from .errors import InputError
+from .errors import InputError, as_path
 from .hooks import Hook, name_of, written
 from .laws import Law
 from .loads import PROFILES, Profile, as_function
@@ -278,7 +278,7 @@ class Recording:
     """
 
     def __init__(self, path):
-        path = Path(path)
+        path = as_path("open", path)
         if not path.is_file():
             raise InputError(f"There is no file {path}; check the path.")
         self.path = path

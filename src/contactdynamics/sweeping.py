@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .errors import InputError, as_numbers, is_number
+from .errors import InputError, as_numbers, is_number, is_one_of
 from .sets import Set
 from .solvers import project
 from .system import derivative
@@ -69,7 +69,7 @@ def sweep(set: Set, q0, times, *, scheme: str = "catching-up") -> Sweep:
     """
     if not isinstance(set, Set):
         raise InputError(f"sweep got the set {set!r}; give one of contactdynamics.sets, for example Ball(...).")
-    if scheme not in SCHEMES:
+    if not is_one_of(scheme, SCHEMES):
         raise InputError(f"Unknown scheme {scheme!r}; choose one of {', '.join(SCHEMES)}.")
     q0, times = as_numbers("q0", q0), as_numbers("times", times)
     if q0.ndim != 1 or q0.size == 0 or not np.isfinite(q0).all():
