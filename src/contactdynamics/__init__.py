@@ -9,82 +9,82 @@ from typing import TYPE_CHECKING
 from ._version import __version__
 
 _NAMES = {
-    "Cluster": "shapes",
-    "Constraint": "system",
+    "Cluster": "scenes.shapes.balls",
+    "Constraint": "systems.system",
     "ContactProblem": "state",
-    "Disk": "shapes",
-    "Drive": "loads",
-    "HDF5": "recorders",
-    "HalfPlane": "shapes",
+    "Disk": "scenes.shapes.balls",
+    "Drive": "scenes.loads",
+    "HDF5": "files.recorders",
+    "HalfPlane": "scenes.shapes.balls",
     "InputError": "errors",
-    "Law": "laws",
-    "Motion": "motion",
-    "Plane": "shapes",
-    "Polygon": "polygons",
-    "Rectangle": "polygons",
-    "Scene": "scene",
-    "Simulation": "simulation",
-    "Sphere": "shapes",
-    "System": "system",
+    "Law": "problem.laws",
+    "Motion": "systems.motion",
+    "Plane": "scenes.shapes.balls",
+    "Polygon": "scenes.shapes.polygons",
+    "Rectangle": "scenes.shapes.polygons",
+    "Scene": "scenes.scene",
+    "Simulation": "rigid.simulation",
+    "Sphere": "scenes.shapes.balls",
+    "System": "systems.system",
     "analysis": "analysis",
-    "contact_problem": "schemes",
-    "elastic": "elastic",
-    "events": "events",
-    "explore_forces": "explore",
-    "friction_surface": "generalised",
-    "integrate": "motion",
-    "loads": "loads",
-    "open": "storage",
-    "packings": "packings",
-    "penalty": "penalty",
-    "schemes": "schemes",
-    "sets": "sets",
-    "solve": "solvers",
-    "sweep": "sweeping",
+    "contact_problem": "systems.schemes",
+    "elastic": "systems.elastic",
+    "events": "systems.events",
+    "explore_forces": "problem.explore",
+    "friction_surface": "systems.generalised",
+    "integrate": "systems.motion",
+    "loads": "scenes.loads",
+    "open": "files.hdf5",
+    "packings": "scenes.packings",
+    "penalty": "systems.penalty",
+    "schemes": "systems.schemes",
+    "sets": "systems.sets",
+    "solve": "problem.dense",
+    "sweep": "systems.sweeping",
 }
 
 __all__ = ["__version__", *_NAMES]
 
 if TYPE_CHECKING:  # what editors and type checkers see of the names above
     from . import analysis as analysis
-    from . import elastic as elastic
-    from . import events as events
-    from . import loads as loads
-    from . import packings as packings
-    from . import penalty as penalty
-    from . import schemes as schemes
-    from . import sets as sets
     from .errors import InputError as InputError
-    from .explore import explore_forces as explore_forces
-    from .generalised import friction_surface as friction_surface
-    from .laws import Law as Law
-    from .loads import Drive as Drive
-    from .motion import Motion as Motion
-    from .motion import integrate as integrate
-    from .polygons import Polygon as Polygon
-    from .polygons import Rectangle as Rectangle
-    from .recorders import HDF5 as HDF5
-    from .scene import Scene as Scene
-    from .schemes import contact_problem as contact_problem
-    from .shapes import Cluster as Cluster
-    from .shapes import Disk as Disk
-    from .shapes import HalfPlane as HalfPlane
-    from .shapes import Plane as Plane
-    from .shapes import Sphere as Sphere
-    from .simulation import Simulation as Simulation
-    from .solvers import solve as solve
+    from .files.hdf5 import open as open
+    from .files.recorders import HDF5 as HDF5
+    from .problem.dense import solve as solve
+    from .problem.explore import explore_forces as explore_forces
+    from .problem.laws import Law as Law
+    from .rigid.simulation import Simulation as Simulation
+    from .scenes import loads as loads
+    from .scenes import packings as packings
+    from .scenes.loads import Drive as Drive
+    from .scenes.scene import Scene as Scene
+    from .scenes.shapes.balls import Cluster as Cluster
+    from .scenes.shapes.balls import Disk as Disk
+    from .scenes.shapes.balls import HalfPlane as HalfPlane
+    from .scenes.shapes.balls import Plane as Plane
+    from .scenes.shapes.balls import Sphere as Sphere
+    from .scenes.shapes.polygons import Polygon as Polygon
+    from .scenes.shapes.polygons import Rectangle as Rectangle
     from .state import ContactProblem as ContactProblem
-    from .storage import open as open
-    from .sweeping import sweep as sweep
-    from .system import Constraint as Constraint
-    from .system import System as System
+    from .systems import elastic as elastic
+    from .systems import events as events
+    from .systems import penalty as penalty
+    from .systems import schemes as schemes
+    from .systems import sets as sets
+    from .systems.generalised import friction_surface as friction_surface
+    from .systems.motion import Motion as Motion
+    from .systems.motion import integrate as integrate
+    from .systems.schemes import contact_problem as contact_problem
+    from .systems.sweeping import sweep as sweep
+    from .systems.system import Constraint as Constraint
+    from .systems.system import System as System
 else:
 
     def __getattr__(name):
         if name not in _NAMES:
             raise AttributeError(f"module 'contactdynamics' has no attribute {name!r}; it has {', '.join(_NAMES)}")
         module = import_module(f".{_NAMES[name]}", __name__)
-        return module if name == _NAMES[name] else getattr(module, name)
+        return module if name == _NAMES[name].rpartition(".")[2] else getattr(module, name)
 
 
 def __dir__():

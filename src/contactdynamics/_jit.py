@@ -17,7 +17,7 @@ from pathlib import Path
 import numba
 from numba.core import event
 
-CONSTANTS = ("state.py", "materials.py")  # files without kernels whose constants kernels use
+CONSTANTS = ("state.py", "materials.py", "contract.py", "touches.py", "step.py")  # without kernels, but used by some
 KEPT_CACHES = 3  # older versions' machine code to keep beside the current one
 
 

@@ -8,7 +8,7 @@ import click
 
 from ._version import __version__
 from .errors import ConvergenceError, InputError, RunawayError
-from .interrupts import ended_by_sigterm
+from .rigid.interrupts import ended_by_sigterm
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -144,7 +144,7 @@ def _short(value) -> str:
 @click.argument("file")
 def info(file):
     """Say what a result file holds."""
-    from . import storage
+    from .files import hdf5 as storage
 
     with storage.open(file) as recording:
         for line in storage.describe(recording):
@@ -158,8 +158,9 @@ def info(file):
 def plot(file, time, out):
     """Draw a frame of a result file, with contact forces, and the energy ledger."""
     _use_headless_figures()
-    from . import plotting, storage
+    from . import plotting
     from .experiments.runner import written_safely
+    from .files import hdf5 as storage
 
     out = out or Path(file).with_suffix(".png")
     plotting.check_format(out)

@@ -4,9 +4,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from .errors import InputError
-from .scene import join
-from .state import Balls, Bodies, Contacts, Corners, Planes
-from .storage import make_frame
+from .files.hdf5 import make_frame
+from .scenes.tables import join_all
+from .state import Contacts
 
 
 def check_format(path) -> None:
@@ -137,11 +137,7 @@ def plot_state_of(scene, ax=None):
     d = scene.dimension
     none = Contacts(np.zeros((0, 2), dtype=int), np.zeros((0, d)), np.zeros((0, d)), np.zeros(0), np.zeros((0, d)),
                     np.zeros((0, d, d)), np.zeros(0, dtype=int), np.zeros((0, 1)))  # fmt: skip
-    kinds = {"bodies": Bodies, "balls": Balls, "planes": Planes, "corners": Corners}
-    bodies, balls, planes, corners = (
-        join([getattr(block, name) for block in scene.blocks], kind) for name, kind in kinds.items()
-    )
-    frame = make_frame(0.0, 0, 1.0, d, np.zeros(d), bodies, balls, planes, none, corners)
+    frame = make_frame(0.0, 0, 1.0, d, np.zeros(d), join_all(scene.blocks), none)
     return plot_scene(frame, ax, forces=False)
 
 

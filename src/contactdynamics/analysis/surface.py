@@ -11,7 +11,7 @@ import numpy as np
 
 from ..display import pictured, short
 from ..errors import InputError
-from ..polygons import area_of
+from ..scenes.shapes.polygons import area_of
 from ..state import FREE
 from .forces import new_axes
 from .regions import Under, axis_of, fitting, positive

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from .. import _jit
-from ..scene import Scene
-from ..shapes import HalfPlane, Plane
-from ..simulation import Simulation
+from ..rigid.simulation import Simulation
+from ..scenes.scene import Scene
+from ..scenes.shapes.balls import HalfPlane, Plane
 
 SMALL, LARGE, GRAVITY, FRICTION = 0.125, 0.25, 981.0, 0.4  # the grains of the papers' pile; cm, g, s
 

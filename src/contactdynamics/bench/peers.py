@@ -18,7 +18,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ..errors import InputError
-from ..simulation import Simulation
+from ..rigid.simulation import Simulation
 from ..state import FREE
 from . import heaps
 from .speed import box_scene, scene_files
@@ -175,7 +175,7 @@ def _ours(path: Path, fall: int, rest: int, wanted: set) -> tuple[Track, dict]:
         begin = time.process_time()
         report = sim.step().report
         cpu = time.process_time() - begin
-        counts = {"iterations": report.iterations, "residual": report.residual, "contacts": sum(sim.encounters.count)}
+        counts = {"iterations": report.iterations, "residual": report.residual, "contacts": sim.contact_set.count}
         track.add(k, cpu, counts, sim.positions[free])
     track.speed = _mean_speed(sim.velocities[free])
     return track, states

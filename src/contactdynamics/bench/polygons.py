@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 
 from ..experiments import _bridge, bridge
-from ..polygons import Polygon, Rectangle
-from ..scene import Scene
-from ..shapes import HalfPlane
-from ..simulation import STAGES, Simulation
+from ..rigid.simulation import STAGES, Simulation
+from ..scenes.scene import Scene
+from ..scenes.shapes.balls import HalfPlane
+from ..scenes.shapes.polygons import Polygon, Rectangle
 from ..state import FREE
 
 SIZES = (1250, 2500, 5000)

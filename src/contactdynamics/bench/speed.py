@@ -11,15 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import gauss_seidel, iterations
-from ..encounters import Encounters
 from ..errors import InputError
-from ..scene import Scene
-from ..shapes import Disk, Plane, Sphere
-from ..simulation import Simulation
+from ..rigid import solvers
+from ..rigid.contact_set import EQUATIONS, SEARCHES, ContactSet
+from ..rigid.equations import diagonal
+from ..rigid.neighbours import Neighbours
+from ..rigid.simulation import Simulation
+from ..rigid.threads import Team
+from ..scenes.scene import Scene
+from ..scenes.shapes.balls import Disk, Plane, Sphere
 from ..state import FREE
-from ..team import Team
-from ..touching import Touching
 from . import heaps
 
 SETTLING, ROUNDS, EQUAL = 60, 7, 5  # `growth`: steps before it measures, times through all sizes, sweeps
@@ -60,9 +61,9 @@ def sweep(echo) -> dict:
         sim = heaps.lattice(n) if n > 14_000 else heaps.simulation(heaps.settled(n, echo=echo))
         for _ in range(3):
             sim.step()
-        m, s = sim.encounters.count[0], sim.encounters.simple
-        order = sim.encounters.work.order[:m].copy()
-        ours = _best(lambda sim=sim, s=s, order=order: gauss_seidel.sweep_simple(sim.rows, s, order, 2.5)) / m * 1e9
+        s, plan = sim.contact_set.equations[0].kind()
+        m, order = len(s.pair), plan.order.copy()
+        ours = _best(lambda sim=sim, s=s, order=order: diagonal.sweep_plain(sim.rows, s, order, 2.5)) / m * 1e9
         theirs = math.nan
         if c_sweep:
             pointers = [x.ctypes.data for x in (sim.rows, s.a, s.b, s.row, order)]
@@ -78,26 +79,14 @@ def sweep(echo) -> dict:
 
 def _on_threads(sim, echo) -> dict:
     """Accelerated sweeps on one and on two threads, in turn: nanoseconds per contact, and the ratio of their speeds."""
-    m, work, best = sim.encounters.count[0], sim.encounters.work, {1: math.inf, 2: math.inf}
-    problem = (
-        sim.rows,
-        sim.encounters.simple,
-        2.5,
-        work.order[:m],
-        work.cuts,
-        work.movable,
-        work,
-        20,
-        -1.0,
-        1.0,
-        math.inf,
-    )
+    met, best = sim.contact_set, {1: math.inf, 2: math.inf}
+    m, kinds = met.count, tuple(equations.kind() for equations in met.equations)
+    scratch = solvers.scratch_arrays(sim.rows, len(kinds))
+    problem = (sim.rows, met.mobility(sim.model), kinds, False, scratch, 20, -1.0, 1.0, math.inf)
     teams = {threads: Team(threads) for threads in best}
     for _ in range(200):  # on a shared machine both cores are seldom free together
         for threads, team in teams.items():
-            best[threads] = min(
-                best[threads], _best(lambda team=team: team(iterations.accelerated_sweeps, *problem), 1)
-            )
+            best[threads] = min(best[threads], _best(lambda team=team: team(solvers.accelerated_sweeps, *problem), 1))
     one, two = (best[threads] / m / 20 * 1e9 for threads in (1, 2))
     echo(f"with extrapolation on one thread {one:.1f} ns per contact, on two {two:.1f}: {one / two:.2f} times faster")
     return {"one_thread_nanoseconds": one, "two_threads_nanoseconds": two, "threads_ratio": one / two}
@@ -125,7 +114,7 @@ def _pour(heap: dict, steps: int, **options) -> dict:
         "milliseconds": total / steps * 1e3,
         "cpu_milliseconds": cpu / steps * 1e3,
         **{f"{stage}_milliseconds": value / steps * 1e3 for stage, value in sim.seconds.items()},
-        "contacts": sum(sim.encounters.count),
+        "contacts": sim.contact_set.count,
         "sweeps": float(np.mean(sweeps)),
         "most_sweeps": int(max(sweeps)),
         "cold_sweeps": cold,
@@ -204,7 +193,7 @@ def scenes(echo, folder: str | None = None) -> dict:
         results[path.stem] = {
             "grains": len(radii), "fall_milliseconds": rows[0][0], "rest_milliseconds": rows[1][0],
             "fall_sweeps": rows[0][1], "rest_sweeps": rows[1][1], "overlap": max(rows[0][2], rows[1][2]),
-            "residual": max(rows[0][3], rows[1][3]), "speed_at_rest": speed, "contacts": sum(sim.encounters.count),
+            "residual": max(rows[0][3], rows[1][3]), "speed_at_rest": speed, "contacts": sim.contact_set.count,
         }  # fmt: skip
         r = results[path.stem]
         echo(
@@ -252,7 +241,7 @@ def growth(echo, largest: str | None = None) -> dict:
             sim.tolerance, sim.max_iterations = 1e-15, EQUAL
         found.append(_in_turns(sims, ROUNDS))
         for n, sim in enumerate(sims):
-            grains, contacts = int((sim.bodies.kind == FREE).sum()), sum(sim.encounters.count)
+            grains, contacts = int((sim.bodies.kind == FREE).sum()), sim.contact_set.count
             (seconds, sweeps), (equal, _) = (each[n] for each in found)
             rows.append({
                 "grains": grains, "contacts": contacts, "milliseconds": seconds * 1e3, "sweeps": sweeps,
@@ -330,8 +319,9 @@ def _in_turns(sims, rounds: int) -> list[tuple[float, float]]:
 
 def _of_contacts(sim) -> tuple:
     """The arrays of a simulation that are as long as the list of contacts."""
-    met, work = sim.encounters, sim.encounters.work
-    return (met.pairs, met.spare, met.filled, met.simple, met.general, work.order, work.few, work.shares, work.impulse)
+    met = sim.contact_set
+    lists = tuple((search.found, search._spare, search._filled) for search in met.searches)
+    return lists + tuple((equations._contacts, equations._plan) for equations in met.equations)
 
 
 def _bytes(items) -> int:
@@ -341,9 +331,9 @@ def _bytes(items) -> int:
         item = queue.pop()
         if isinstance(item, dict):
             queue += item.values()
-        elif isinstance(item, tuple):
+        elif isinstance(item, list | tuple):
             queue += item
-        elif isinstance(item, Encounters | Touching):
+        elif isinstance(item, (ContactSet, Neighbours, *SEARCHES, *EQUATIONS)):
             queue.append(vars(item))
         elif isinstance(item, np.ndarray):
             base = item if item.base is None or not isinstance(item.base, np.ndarray) else item.base

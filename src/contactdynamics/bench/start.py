@@ -17,7 +17,8 @@ print(time.perf_counter() - wall, time.process_time() - cpu)
 # From the start of the process (its CPU time counts from there) to the end of the first step of `cdyn run FILE`.
 RUN = """
 import os, sys, time
-from contactdynamics import cli, simulation
+from contactdynamics import cli
+from contactdynamics.rigid import simulation
 
 def first(self, step=simulation.Simulation.step):
     step(self)

@@ -3,7 +3,7 @@
 import time
 
 from ..experiments import essai_10
-from ..motion import integrate
+from ..systems.motion import integrate
 
 
 def system(echo) -> dict:

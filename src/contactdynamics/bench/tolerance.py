@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import analysis, storage
+from .. import analysis
 from ..errors import InputError
 from ..experiments import pile, runner
 from ..experiments._pile import Pile
-from ..recorders import HDF5
-from ..simulation import ConvergenceWarning
+from ..files import hdf5 as storage
+from ..files.recorders import HDF5
+from ..rigid.simulation import ConvergenceWarning
 from ..state import FREE
 
 RELAXATION, WATCH = 3.0, 1.0  # s after the last grain, and the last part of it, in which drift and overlap are measured

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contactdynamics import loads, packings
 from contactdynamics.errors import InputError
-from contactdynamics.polygons import Polygon
-from contactdynamics.scene import Scene
-from contactdynamics.shapes import Disk
+from contactdynamics.scenes import loads, packings
+from contactdynamics.scenes.scene import Scene
+from contactdynamics.scenes.shapes.balls import Disk
+from contactdynamics.scenes.shapes.polygons import Polygon
 
 RADIUS, OPENING = 5.0, math.radians(65)  # of the mean line of the arch, m; half its angle
 COVER = 0.12  # height of the road over the crown, of the radius

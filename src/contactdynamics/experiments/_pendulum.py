@@ -5,8 +5,8 @@ import math
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from contactdynamics.motion import Motion, integrate
-from contactdynamics.system import Constraint, System
+from contactdynamics.systems.motion import Motion, integrate
+from contactdynamics.systems.system import Constraint, System
 
 RADIUS, GRAVITY, SPIN = 40.0, 1000.0, math.sqrt(200.0)
 READINGS = np.arange(0.1, 1.05, 0.1)  # s, the instants of the plates

@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ellipk
 
-from contactdynamics.motion import Motion, integrate
-from contactdynamics.system import Constraint, System
+from contactdynamics.systems.motion import Motion, integrate
+from contactdynamics.systems.system import Constraint, System
 
 RADIUS, FORCE, SPEED = 60.0, 8.0, 25.0
 MODULUS = SPEED**2 / (4 * FORCE * RADIUS)  # m = sin^2(amplitude / 2)

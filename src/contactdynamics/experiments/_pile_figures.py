@@ -5,7 +5,8 @@ import numpy as np
 from matplotlib.collections import EllipseCollection
 from matplotlib.patches import Patch
 
-from contactdynamics import analysis, storage
+from contactdynamics import analysis
+from contactdynamics.files import hdf5 as storage
 from contactdynamics.state import FREE
 
 RATIO, GREYS = 0.18, ("0", "0.35", "0.6", "0.82", "1")  # thresholds of speed, and grey levels from black to white

@@ -15,10 +15,10 @@ import numpy as np
 from scipy.integrate import quad, solve_ivp
 
 from contactdynamics.experiments.runner import recorded
-from contactdynamics.loads import Drive
-from contactdynamics.polygons import Rectangle
-from contactdynamics.scene import Scene
-from contactdynamics.simulation import Simulation
+from contactdynamics.rigid.simulation import Simulation
+from contactdynamics.scenes.loads import Drive
+from contactdynamics.scenes.scene import Scene
+from contactdynamics.scenes.shapes.polygons import Rectangle
 
 GRAVITY = 9.81
 

@@ -17,8 +17,8 @@ long as the amplitude does not grow.
 
 import numpy as np
 
-from contactdynamics import sets
-from contactdynamics.sweeping import sweep
+from contactdynamics.systems import sets
+from contactdynamics.systems.sweeping import sweep
 
 STIFFNESS = np.array([4.0, 2.0, 1.0])  # of the bundle, N/m
 LIMIT = np.array([1.0, 1.0, 1.0])  # N

@@ -14,11 +14,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import brentq
 
-from contactdynamics import analysis, packings
+from contactdynamics import analysis
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.plotting import plot_scene
-from contactdynamics.scene import Scene
-from contactdynamics.simulation import Simulation
+from contactdynamics.rigid.simulation import Simulation
+from contactdynamics.scenes import packings
+from contactdynamics.scenes.scene import Scene
 
 FIGURE = "Milankovitch 1907; Cocchetti and Rizzi 2020"
 PARAMETERS = Options(

@@ -17,7 +17,7 @@ from contactdynamics.errors import InputError
 from contactdynamics.experiments import _bridge
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict, recorded
 from contactdynamics.plotting import film, plot_scene
-from contactdynamics.simulation import Simulation
+from contactdynamics.rigid.simulation import Simulation
 
 FIGURE = "2004, Fig. 1 and 2"
 PARAMETERS = Options(

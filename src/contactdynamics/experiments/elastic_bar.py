@@ -12,11 +12,11 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from contactdynamics import elastic
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.laws import Law
-from contactdynamics.motion import integrate
-from contactdynamics.system import Constraint, System
+from contactdynamics.problem.laws import Law
+from contactdynamics.systems import elastic
+from contactdynamics.systems.motion import integrate
+from contactdynamics.systems.system import Constraint, System
 
 FIGURE = "2003, section 3.1"
 PARAMETERS = Options(

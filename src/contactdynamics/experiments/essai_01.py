@@ -17,8 +17,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.motion import Motion, integrate
-from contactdynamics.system import Constraint, System
+from contactdynamics.systems.motion import Motion, integrate
+from contactdynamics.systems.system import Constraint, System
 
 FIGURE = "1986, plates 1 and 2 (missing)"
 PARAMETERS = Options(

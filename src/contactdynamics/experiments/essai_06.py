@@ -21,8 +21,8 @@ from scipy.optimize import brentq
 
 from contactdynamics.errors import InputError
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.motion import Motion, integrate
-from contactdynamics.system import Constraint, System
+from contactdynamics.systems.motion import Motion, integrate
+from contactdynamics.systems.system import Constraint, System
 
 FIGURE = "1986, plate 7"
 PARAMETERS = Options(

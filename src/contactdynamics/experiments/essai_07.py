@@ -18,8 +18,8 @@ from scipy.integrate import solve_ivp
 
 from contactdynamics.experiments._plates import label_places
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.motion import Motion, integrate
-from contactdynamics.system import Constraint, System
+from contactdynamics.systems.motion import Motion, integrate
+from contactdynamics.systems.system import Constraint, System
 
 FIGURE = "1986, plates 8 and 9"
 PARAMETERS = Options(

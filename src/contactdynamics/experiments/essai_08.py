@@ -23,9 +23,9 @@ from scipy.integrate import solve_ivp
 
 from contactdynamics.experiments._plates import label_places
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.motion import Motion, integrate
-from contactdynamics.solvers import project
-from contactdynamics.system import Constraint, System
+from contactdynamics.problem.dense import project
+from contactdynamics.systems.motion import Motion, integrate
+from contactdynamics.systems.system import Constraint, System
 
 FIGURE = "1986, plate 10"
 PARAMETERS = Options(

@@ -27,10 +27,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.laws import Law
-from contactdynamics.motion import Motion, integrate
+from contactdynamics.problem.laws import Law
 from contactdynamics.state import STICKING
-from contactdynamics.system import Constraint, System
+from contactdynamics.systems.motion import Motion, integrate
+from contactdynamics.systems.system import Constraint, System
 
 FIGURE = "1986, plates 11, 12 and 13"
 PARAMETERS = Options(

@@ -14,11 +14,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.generalised import friction_surface
-from contactdynamics.laws import Law
-from contactdynamics.motion import integrate
-from contactdynamics.schemes import SCHEMES
-from contactdynamics.system import Constraint, System
+from contactdynamics.problem.laws import Law
+from contactdynamics.systems.generalised import friction_surface
+from contactdynamics.systems.motion import integrate
+from contactdynamics.systems.schemes import SCHEMES
+from contactdynamics.systems.system import Constraint, System
 
 FIGURE = "2013, figures 1 and 2"
 PARAMETERS = Options(

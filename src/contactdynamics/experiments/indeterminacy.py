@@ -11,8 +11,8 @@ from matplotlib.collections import LineCollection
 
 import contactdynamics as cd
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.explore import static_range
 from contactdynamics.plotting import plot_clouds, plot_scene
+from contactdynamics.problem.explore import static_range
 
 FIGURE = "2003, section 8.2 (no figure)"
 PARAMETERS = Options(

@@ -13,7 +13,7 @@ import numpy as np
 
 import contactdynamics as cd
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.explore import static_range
+from contactdynamics.problem.explore import static_range
 
 FIGURE = "2003, Figure 1"
 PARAMETERS = Options(

@@ -11,18 +11,21 @@ from pathlib import Path
 
 import numpy as np
 
-from contactdynamics import analysis, archive, packings, storage
+from contactdynamics import analysis
 from contactdynamics.errors import InputError
 from contactdynamics.experiments._pile import Pile
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.scene import Scene
-from contactdynamics.shapes import Plane
-from contactdynamics.simulation import Simulation
+from contactdynamics.files import archive
+from contactdynamics.files import hdf5 as storage
+from contactdynamics.rigid.simulation import Simulation
+from contactdynamics.scenes import packings
+from contactdynamics.scenes.scene import Scene
+from contactdynamics.scenes.shapes.balls import Plane
 from contactdynamics.state import FREE
 
 FIGURE = "1999, figures 1 to 5; 2003, figures 2 to 6; 2004, figures 3 to 7"
 PARAMETERS = Options(
-    grains=Option(14_000, "grains poured", least=20, most=100_000_000),
+    grains=Option(14_000, "grains poured", least=15, most=100_000_000),
     rate=Option(200.0, "grains per second", "1/s", least=1, most=1e6),
     step=Option(2e-4, "time step", "s", least=1e-7, most=5e-3),
     friction=Option(0.4, "friction coefficient", "1", least=0, most=100),
@@ -31,7 +34,7 @@ PARAMETERS = Options(
     largest=Option(0.5, "largest diameter of the grains", "cm", least=0.01, most=100),
     pour_radius=Option(0.8, "radius of the disk above which grains come", "cm", least=0, most=1000),
     relaxation=Option(2.0, "time after the last grain", "s", least=0, most=1000),
-    # Halved and doubled, the same slope and pressure: docs/performance.md.
+    # Halved and doubled, the same slope and pressure: docs/guide/performance.md.
     tolerance=Option(2e-3, "residual to which each step is solved", "1", least=1e-12, most=0.1),
     seed=Option(1, "seed of the random numbers", least=0),
     layer=Option((15.5, 18.7), "dates of the fossil layer; in shorter runs at the same share of the pouring", "s",
@@ -43,7 +46,7 @@ QUICK = {"grains": 400, "relaxation": 1.0, "frame_every": 0.1}
 
 PHYSICS = ("rate", "step", "friction", "gravity", "smallest", "largest", "pour_radius")
 LARGE = 10_000  # grains from which the published numbers are asked: the papers' pile has 14 000
-STORED = Path(packings.__file__).parents[2] / "examples" / "data" / "pile.h5"  # of the project, also for a copy
+STORED = Path(packings.__file__).parents[3] / "examples" / "data" / "pile.h5"  # of the project, also for a copy
 
 
 def duration(parameters):
@@ -167,9 +170,7 @@ def _rows(pile, results):
 
 def figure(outcome, parameters):
     """The figures of the papers, and those of stress, force chains, statistics and cost."""
-    from contactdynamics.experiments import (
-        _pile_figures as figures,  # only now: a run starts before the drawing is loaded
-    )
+    from contactdynamics.experiments import _pile_figures as figures
 
     with _recording(outcome) as recording:
         pile = Pile(recording)

@@ -12,12 +12,13 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from contactdynamics import analysis, packings
+from contactdynamics import analysis
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict, recorded
 from contactdynamics.plotting import plot_scene
-from contactdynamics.scene import Scene
-from contactdynamics.shapes import HalfPlane
-from contactdynamics.simulation import Simulation
+from contactdynamics.rigid.simulation import Simulation
+from contactdynamics.scenes import packings
+from contactdynamics.scenes.scene import Scene
+from contactdynamics.scenes.shapes.balls import HalfPlane
 from contactdynamics.state import FREE
 
 FIGURE = "1999, section IV.4 (no figure)"

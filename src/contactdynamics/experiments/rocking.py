@@ -13,7 +13,7 @@ import numpy as np
 from contactdynamics.experiments import _rocking
 from contactdynamics.experiments._rocking import GRAVITY, Block, impact_ratio
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.simulation import Simulation
+from contactdynamics.rigid.simulation import Simulation
 
 FIGURE = "2004, section 7.4; Housner 1963"
 PARAMETERS = Options(

@@ -36,13 +36,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contactdynamics import storage
 from contactdynamics._version import __version__
 from contactdynamics.errors import InputError
 from contactdynamics.experiments import options
 from contactdynamics.experiments.options import Option, Options  # noqa: F401  for experiment files
-from contactdynamics.recorders import HDF5
-from contactdynamics.simulation import Simulation
+from contactdynamics.files import hdf5 as storage
+from contactdynamics.files.recorders import HDF5
+from contactdynamics.rigid.simulation import Simulation
 
 _PLACE = contextvars.ContextVar("place", default=None)  # folder and description of the run at work, its simulations
 REQUIRED = ("FIGURE", "PARAMETERS", "QUICK", "build", "check", "figure")

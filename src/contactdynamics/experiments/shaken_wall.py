@@ -12,13 +12,14 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from contactdynamics import analysis, loads, packings
+from contactdynamics import analysis
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict, recorded
-from contactdynamics.loads import Drive
 from contactdynamics.plotting import plot_scene
-from contactdynamics.polygons import Rectangle
-from contactdynamics.scene import Scene
-from contactdynamics.simulation import Simulation
+from contactdynamics.rigid.simulation import Simulation
+from contactdynamics.scenes import loads, packings
+from contactdynamics.scenes.loads import Drive
+from contactdynamics.scenes.scene import Scene
+from contactdynamics.scenes.shapes.polygons import Rectangle
 
 FIGURE = "masonry tools; no figure in the papers"
 PARAMETERS = Options(

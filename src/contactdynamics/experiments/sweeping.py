@@ -12,11 +12,11 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from contactdynamics import sets
 from contactdynamics.errors import InputError
 from contactdynamics.experiments import _springs as springs
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.sweeping import sweep
+from contactdynamics.systems import sets
+from contactdynamics.systems.sweeping import sweep
 
 FIGURE = "2004, section 2.6"
 PARAMETERS = Options(

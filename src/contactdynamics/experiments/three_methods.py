@@ -20,11 +20,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import ellipkinc
 
-from contactdynamics import events, penalty
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
-from contactdynamics.laws import Law
-from contactdynamics.motion import integrate
-from contactdynamics.system import Constraint, System
+from contactdynamics.problem.laws import Law
+from contactdynamics.systems import events, penalty
+from contactdynamics.systems.motion import integrate
+from contactdynamics.systems.system import Constraint, System
 
 FIGURE = "2004, sections 1.2 to 1.4 and 5.3"
 PARAMETERS = Options(

@@ -1,0 +1,54 @@
+"""Going on from a result file: the state of a simulation, and a simulation from its file alone."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..scenes import hooks, packings  # noqa: F401, packings has the hooks of the package
+from . import hdf5 as storage
+from . import soundness
+
+
+def restore(simulation, path):
+    """See `Simulation.restore`."""
+    with storage.Recording(path) as recording:
+        storage.check_likeness(recording, simulation)
+        tables = storage.last_block(recording)
+        checkpoint = storage.checkpoint(recording)
+        scaled = storage.scaled_spins(recording)
+        _check_order(path, tables, checkpoint)
+        simulation._awaited = recording.parameters.get("before_step")
+        simulation.steps, simulation.time = recording.frame_steps[-1].item(), float(recording.times[-1])
+    simulation.scene.blocks, simulation._taken = [tables], 1
+    simulation.failures, simulation.scene.count = (int(n) for n in checkpoint["numbers"][:2])
+    simulation.seconds = dict(zip(simulation.seconds, checkpoint["seconds"].tolist(), strict=True))
+    simulation.roster.restore(tables, scaled, checkpoint)
+    simulation._follow_gravity(simulation.time)
+    for part in (simulation.ledger, simulation.watch, simulation.contact_set):
+        part.restore(checkpoint)
+    simulation.derive()
+    for recorder in simulation.recorders:
+        if getattr(recorder, "path", None) is not None and recorder.path.resolve() == Path(path).resolve():
+            recorder.resume(simulation)
+    return simulation
+
+
+def _check_order(path, tables, checkpoint: dict) -> None:
+    """The balls of a simulation stand in the order of its rows."""
+    row = np.argsort(checkpoint.get("row_order", np.arange(len(tables.bodies.mass))))
+    balls = checkpoint.get("ball_order", np.arange(len(tables.balls.radius)))
+    if (np.diff(row[tables.balls.body][balls]) < 0).any():
+        raise soundness.damaged(path, "checkpoint/ball_order is not in the order of checkpoint/row_order")
+
+
+def from_file(kind, path, options: dict):
+    """A simulation of the class ``kind``: see `Simulation.from_file`."""
+    with storage.Recording(path) as recording:
+        scene = storage.load_scene(recording)
+        scene.take_over(storage.last_block(recording))
+        scene.count = int(storage.checkpoint(recording)["numbers"][1])
+        kept = storage.options_of(recording) | {"about": recording.parameters["about"]}
+        before_step = hooks.made(recording.parameters.get("before_step", []), path)
+    simulation = kind(scene, **(kept | options), check=False)
+    simulation.before_step = before_step
+    return simulation.restore(path)

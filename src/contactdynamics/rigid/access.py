@@ -1,0 +1,231 @@
+"""The public face of a running simulation: what the user reads, and the doors by which a scene in motion is changed."""
+
+from typing import Unpack
+
+import numpy as np
+
+from .. import quaternions
+from ..errors import InputError, as_numbers, is_number, is_whole
+from ..scenes.tables import Tables
+from ..signatures import BodiesOptions, BodyOptions
+from ..state import FREE, Bodies, Body, Contacts, Energy, Model, read_only
+from .contact_set import ContactSet
+from .ledger import Ledger
+from .loading import Loading
+from .roster import Roster
+from .watch import Watch
+
+
+class Access:
+    """Bodies, loads and contacts of a scene in motion, by their numbers: the base of `Simulation`."""
+
+    def _take(self, scene) -> None:
+        """Begin with a copy of the ``scene``, which is closed: see `Scene`."""
+        model, self.scene = scene.freeze(), scene.copy()
+        self.scene.close()
+        self.time, self._taken = 0.0, len(self.scene.blocks)
+        self.roster, self.contact_set, self.watch = Roster(model), ContactSet(), Watch()
+        self.loading = Loading(self.roster, self.scene)
+        self.derive()
+        self.ledger = Ledger(len(model.laws), self.roster.kinetic())
+
+    def derive(self) -> None:
+        """Follow bodies that came, went or were sorted, and laws that changed."""
+        self.contact_set.derive(self.model)
+        self.loading.derive()
+        self.watch.derive(self.bodies, self.model.balls, self.contact_set.sizes(self.model))
+        self._before, self._free = np.empty_like(self.rows), np.empty_like(self.rows)
+
+    @property
+    def model(self) -> Model:
+        """The arrays that kernels read."""
+        return self.roster.model
+
+    @property
+    def bodies(self) -> Bodies:
+        """The table of bodies, row by row; velocities are in `rows`."""
+        return self.roster.model.bodies
+
+    @property
+    def rows(self) -> np.ndarray:
+        """(N, 8) velocities: see `equations.contract`."""
+        return self.roster.rows
+
+    def by_number(self) -> Tables:
+        """Bodies and their parts in the order of their numbers, as the user, frames and files have them."""
+        return self.roster.by_number()
+
+    # ---- what the user reads ---------------------------------------------------------------------------------------
+
+    def _flat(self, array):
+        return array[self.roster.order, : self.model.dimension]
+
+    def body(self, number: int) -> Body:
+        """The body with this number, as it is whenever asked: ``sim.body(3).position``.
+
+        Numbers stay when bodies are removed; rows of `positions` and its like do not.
+        """
+        return Body(int(number), self._value)
+
+    def _value(self, number: int, name: str):
+        row = self.roster.row(int(number)) if is_number(number) and int(number) == number else None
+        if row is None:
+            known = is_number(number) and 0 <= number < self.scene.count and int(number) == number
+            raise InputError(
+                f"Body {number} {'was removed' if known else 'never was'}; sim.identities lists the {len(self.rows)} "
+                "numbers of the bodies present."
+            )
+        flat, d = self.model.dimension == 2, self.model.dimension
+        if name == "position":
+            return read_only(self.bodies.position[row, :d])
+        if name == "velocity":
+            return read_only(self.rows[row, :d])
+        if name == "spin":
+            spin = self.rows[row, 3:6] / self.rows[row, 7]
+            return read_only(spin[2] if flat else spin)
+        if name == "rotation":
+            q = quaternions.product(self.bodies.orientation[row], quaternions.conjugate(self.bodies.principal[row]))
+            return read_only(np.angle((q[0] + 1j * q[3]) ** 2) if flat else q)
+        return read_only(getattr(self.bodies, name)[row])
+
+    @property
+    def identities(self) -> np.ndarray:
+        """(N,) the numbers that `Scene.add` gave to the bodies, row by row."""
+        return self.bodies.identity[self.roster.order]
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(N, d) centres of mass, m; row by row, as `identities`: see `body`."""
+        return self._flat(self.bodies.position)
+
+    @property
+    def rotations(self) -> np.ndarray:
+        """(N, 4) unit quaternions (w, x, y, z) in 3D, (N,) angles in (-pi, pi] in 2D."""
+        q = quaternions.product(self.bodies.orientation, quaternions.conjugate(self.bodies.principal))[
+            self.roster.order
+        ]
+        if self.model.dimension == 3:
+            return q
+        return np.angle((q[:, 0] + 1j * q[:, 3]) ** 2)
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """(N, d) m/s."""
+        return self._flat(self.rows[:, :3])
+
+    @property
+    def spins(self) -> np.ndarray:
+        """(N, 3) in space in 3D, (N,) in 2D; rad/s."""
+        spin = (self.rows[:, 3:6] / self.rows[:, 7:])[self.roster.order]
+        return spin if self.model.dimension == 3 else spin[:, 2]
+
+    @property
+    def contacts(self) -> Contacts:
+        """The active contacts of the last step: of balls and planes, then of polygons."""
+        return self.contact_set.described(self.model, self.rows)
+
+    @property
+    def energy(self) -> Energy:
+        """The ledger so far."""
+        return self.ledger.energy(self.loading.potential())
+
+    # ---- bodies that come and go -----------------------------------------------------------------------------------
+
+    def add(self, shape, **options: Unpack[BodyOptions]) -> int:
+        """Add a body to the running simulation: as `Scene.add`. The other contacts keep their memory."""
+        with self.scene.opened() as scene:
+            number = scene.add(shape, **options)
+            self._take_new_blocks()
+        return number
+
+    def add_many(self, shapes, **options: Unpack[BodiesOptions]) -> np.ndarray:
+        """Add many balls to the running simulation: as `Scene.add_many`."""
+        with self.scene.opened() as scene:
+            numbers = scene.add_many(shapes, **options)
+            self._take_new_blocks()
+        return numbers
+
+    def _change(self, **parts) -> None:
+        """Replace parts of the model other than its tables."""
+        self.roster.model = self.roster.model._replace(**parts)
+
+    def _take_new_blocks(self):
+        """Append what the scene got since the last time; new bodies enter the ledger with their energy."""
+        scene, lists = self.scene, self.contact_set.near.lists
+        if scene.changed_materials:  # first: it may refuse
+            laws, index, axes = scene.law_table()
+            self.ledger.make_room(len(laws))
+            self._change(laws=laws, law_index=index, law_axes=axes)
+        self.roster.append(scene.blocks[self._taken :])
+        self._taken = len(scene.blocks)
+        self._change(springs=scene.springs(), drives=scene.drives, forces=scene.forces)
+        self.derive()
+        self.contact_set.extended(lists, self.model)
+        self.ledger.enter_inflow(self.roster.kinetic())
+
+    def material(self, name: str, *, density: float, **own) -> None:
+        """State a material for bodies to come: as `Scene.material`."""
+        with self.scene.opened() as scene:
+            scene.material(name, density=density, **own)
+            self._take_laws()
+
+    def contact(self, a: str, b: str, *, axis=None, **options) -> None:
+        """State the law between two materials, as `Scene.contact`; from the next step on."""
+        with self.scene.opened() as scene:
+            scene.contact(a, b, axis=axis, **options)
+            self._take_laws()
+
+    def _take_laws(self):
+        laws, index, axes = self.scene.law_table()
+        self.ledger.make_room(len(laws))
+        self._change(laws=laws, law_index=index, law_axes=axes)
+        self.derive()
+
+    def force(self, body: int, force=None, torque=None) -> None:
+        """Apply a force and a torque, as `Scene.force`; from the next step on, in addition to those there are."""
+        self._value(body, "mass")
+        with self.scene.opened() as scene:
+            scene.force(body, force, torque)
+            self._change(forces=scene.forces)
+
+    def spring(self, first: int, second: int | None = None, **options) -> None:
+        """A spring with dashpot, as `Scene.spring`; from the next step on."""
+        for body in (first,) if second is None else (first, second):
+            self._value(body, "mass")
+        with self.scene.opened() as scene:
+            scene.spring(first, second, **options)
+            self._change(springs=scene.springs())
+            self.loading.derive()
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """(d,) at the present time, m/s^2; set to a vector, profile or function of time: acts from the next step."""
+        return read_only(self.model.gravity[: self.model.dimension])
+
+    @gravity.setter
+    def gravity(self, value):
+        with self.scene.opened() as scene:
+            scene.gravity = value
+            self._change(gravity=scene.gravity_at(self.time))
+
+    def _follow_gravity(self, t):
+        """Take the gravity at the time ``t``, where it changes."""
+        if not self.scene.steady:
+            self._change(gravity=self.scene.gravity_at(t))
+
+    def remove(self, numbers) -> None:
+        """Take bodies out of the running simulation, by number; the other contacts keep their memory."""
+        asked = np.atleast_1d(as_numbers("remove: the numbers", numbers)).tolist()
+        gone = [self.roster.row(int(i)) if is_whole(i) else None for i in asked]
+        if None in gone:
+            raise InputError(
+                f"remove got a number of no present body; sim.identities lists the {len(self.rows)} present."
+            )
+        stay = np.ones(len(self.rows), dtype=bool)
+        stay[gone] = False
+        if not (self.bodies.kind[stay] == FREE).any():
+            raise InputError("remove would leave no free body; keep one, or end the simulation.")
+        self.contact_set.remove(stay[self.model.balls.body], stay[self.model.planes.body])
+        self.roster.keep(stay)
+        self.derive()
+        self.ledger.enter_inflow(self.roster.kinetic())

@@ -1,0 +1,297 @@
+"""All contacts of a simulation: neighbours, searches and equations, behind a few verbs.
+
+A *search* finds where bodies touch and remembers it; *equations* hold the unknowns of the active contacts; the solver
+knows neither. Which kinds a scene has is found when its tables change (`derive`); nothing here asks for a kind by name.
+"""
+
+import copy
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import clock
+from ..state import Contacts
+from . import motion
+from .equations.contract import Mobility
+from .equations.diagonal import Diagonal
+from .equations.full import Full
+from .equations.planar import Planar
+from .neighbours import Neighbours
+from .order import arrange, as_found, slices
+from .search.balls import BallSearch
+from .search.contract import DIAGONAL, Outlook, Overlap
+from .search.polygons import PolygonSearch
+from .solvers import scratch_arrays
+from .space import OPEN
+from .step import Goal, Step
+from .threads import Team
+
+SEARCHES, EQUATIONS = (BallSearch, PolygonSearch), (Diagonal, Full, Planar)
+SMALL = 500  # contacts up to which one thread is faster
+FIRST = 1e-3  # of the tolerance: the goal of a step without memory where quiet steps are improved: see `solvers.aim`
+ALONE = Team(1)
+
+
+class Settings(NamedTuple):
+    """How to solve."""
+
+    tolerance: float
+    max_iterations: int
+    solver: object  # a kernel of `solvers`
+    team: Team
+
+
+class Solved(NamedTuple):
+    """How the contacts of a step were solved."""
+
+    iterations: int
+    residual: float
+    worst: int  # place among the contacts as the user has them, -1 without contacts
+    bipotential: float
+    cone: float  # largest distance to a friction cone, over the l2 norm of the impulses
+    framed: float  # seconds spent on frames, targets and first guess
+
+
+class ContactSet:
+    """The contacts of a scene; ``model`` is its `Model`, ``rows`` (N, 8) the velocities, ``step`` a `Step`."""
+
+    def __init__(self, space=OPEN):
+        self.near = Neighbours(space)
+        self._kinds_of_search = tuple(kind() for kind in SEARCHES)
+        self.searches, self.equations = [], []
+
+    def derive(self, model) -> None:
+        """Follow the tables of the model: at the start, when bodies come or go, or are sorted."""
+        self.near.derive(model)
+        self.searches = [search for search in self._kinds_of_search if search.derive(model, self.near)]
+        self._begin_equations()
+
+    def _begin_equations(self) -> None:
+        """Equations without contacts, for what the searches may find."""
+        self._home = {number: search for search in self.searches for number in search.equations}
+        kinds = [kind() for kind in EQUATIONS if kind.number in self._home]
+        old = {type(equations): equations for equations in self.equations}
+        self.equations = [old.get(type(kind), kind) for kind in kinds]  # their arrays have room already
+        for equations in self.equations:
+            equations.clear()
+        self._numbers, self._scratch = np.array([e.number for e in self.equations], dtype=np.int64), None
+
+    # ---- the verbs of a step -----------------------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """Active contacts of all kinds."""
+        return sum(equations.count for equations in self.equations)
+
+    def detect(self, model, step: Step, rows) -> None:
+        """Find the active contacts at the present positions."""
+        self.near.place(model)
+        self.near.follow(rows, step.h, step.anticipate)
+        self._find(model, Outlook(step.before, rows, step.h, step.slack, step.anticipate, False))
+
+    def _find(self, model, outlook: Outlook) -> int:
+        return sum(search.find(model, self.near, outlook) for search in self.searches)
+
+    def mobility(self, model) -> Mobility:
+        """What impulses do to the bodies at their present orientation."""
+        b, turned = model.bodies, any(search.needs_inertia for search in self.searches)
+        inverse = np.zeros((len(b.mass) if turned else 0, 3, 3))
+        if turned:
+            motion.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, inverse)
+        return Mobility(inverse, 2.5 if model.dimension == 3 else 2.0, model.dimension)
+
+    def fill(self, model, step: Step, rows, mobility: Mobility) -> float:
+        """The equations of the active contacts, with the first guess added to ``rows``; returns sum (rho b)^2."""
+        counts = {number: count for search in self.searches for number, count in search.counts().items()}
+        plans = tuple([equations.make_room(counts[equations.number]) for equations in self.equations])
+        if not self.count:
+            return 0.0
+        if counts.get(DIAGONAL) or self.count > SMALL:
+            candidates = tuple([search.candidates() for search in self.searches])
+            arrange(model.bodies.position, rows, self.near.reach, candidates, plans, self._numbers)
+        else:  # one thread, and nothing to gain by another order
+            for equations, plan in zip(self.equations, plans, strict=True):
+                as_found(plan, equations.count)
+        return sum(
+            equations.fill(model, self.near, self._home[equations.number].found, step, rows, mobility)
+            for equations in self.equations
+            if equations.count
+        )
+
+    def solve(self, model, step: Step, rows, settings: Settings) -> Solved:
+        """Solve the contacts; with anticipation, again as long as the solution closes gaps of pairs left out."""
+        framed, sweeps = 0.0, 0
+        mobility = self.mobility(model)
+        while True:
+            begin = clock()
+            scale = self.fill(model, step, rows, mobility)
+            framed += clock() - begin
+            found, worst = self._run_solver(rows, mobility, scale, settings)
+            sweeps += found.iterations if found else 0
+            begun = [search.status.copy() for search in self.searches] if step.anticipate else []
+            cone, size = 0.0, 0.0
+            for equations in self.equations:
+                if equations.count:
+                    home = self._home[equations.number].found
+                    one, more = equations.store(home, rows, mobility, settings.tolerance)
+                    cone, size = max(cone, one), size + more
+            if not (step.anticipate and self._more(model, step, rows, begun)):
+                cone = cone / math.sqrt(size) if size > 0 else 0.0
+                if not found:
+                    return Solved(0, 0.0, -1, 0.0, cone, framed)
+                return Solved(sweeps, found.residual, worst, found.bipotential, cone, framed)
+            rows[:] = step.free
+
+    def _run_solver(self, rows, mobility, scale, settings: Settings):
+        """The `Solution` of the solver, None without contacts, and the place of the worst contact."""
+        if not self.count:
+            return None, -1
+        if self._scratch is None:
+            self._scratch = scratch_arrays(rows, len(self.equations))
+        resting = [search for search in self.searches if search.rests]
+        tolerance = settings.tolerance
+        if resting and not any(search.status.any() for search in resting):
+            tolerance *= FIRST  # what such a step leaves would stay as a displacement
+        ahead = all(equations.ahead for equations in self.equations if equations.count)
+        goal = Goal(float(scale), tolerance, settings.max_iterations, ahead, bool(resting))
+        kinds = tuple([equations.kind() for equations in self.equations])
+        team = settings.team if self.count > SMALL else ALONE
+        found = team(settings.solver, rows, mobility, kinds, goal, self._scratch)
+        before = sum(equations.count for equations in self.equations[: found.kind])
+        return found, before + self.equations[found.kind].rank(found.worst)
+
+    def _more(self, model, step: Step, rows, begun) -> bool:
+        """With anticipation: whether the velocities just found close gaps of pairs left out; takes those in.
+
+        They are then solved again with the status ``begun`` that the pairs had at the start of the step.
+        """
+        self.near.follow(rows, step.h, True)
+        ended = [search.status.copy() for search in self.searches]
+        self._set_status(begun)
+        if self._find(model, Outlook(rows, rows, step.h, 0.0, True, True)) > sum(map(len, ended)):
+            return True
+        self._set_status(ended)
+        return False
+
+    def _set_status(self, values) -> None:
+        for search, status in zip(self.searches, values, strict=True):
+            search.status[:] = status
+
+    def book(self, model, step: Step, rows, works) -> None:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
+        for equations in self.equations:
+            if equations.count:
+                equations.book(self._home[equations.number].found, step, rows, model.bodies.kind, works)
+
+    def recover(self, model, step: Step, rows, above, keep, most) -> float:
+        """Open overlaps above a bound, both over the size of the smaller body; returns the work against gravity.
+
+        Overlaps at the end of the step: the gap then is that at the midpoint plus h U_n / 2. Bodies are moved by
+        ``most`` at most, until no overlap is above ``keep``.
+        """
+        work = 0.0
+        for search in self.searches:
+            mine = [e for e in self.equations if e.number in search.equations and e.count]
+            if mine:
+                which = np.concatenate([e.places for e in mine]).astype(np.int64)
+                opening = 0.5 * step.h * np.concatenate([e.separations(rows) for e in mine])
+                work += search.recover(model, rows, which, opening, above, keep, most)
+        return work
+
+    # ---- what the user reads -----------------------------------------------------------------------------------------
+
+    def described(self, model, rows) -> Contacts:
+        """The contacts of the step with their frames, in the scene's dimension; kind after kind, in order."""
+        d, identity, parts = model.dimension, model.bodies.identity, [_no_contacts(model.dimension)]
+        for e in self.equations:
+            search, x = self._home[e.number], e.explicit(rows, d)
+            parts.append(Contacts(
+                np.stack([identity[x.a], identity[x.b]], axis=1), search.points(self.near, x.place)[:, :d].copy(),
+                x.frame[:, 0, :d].copy(), search.candidates().gap[x.place], x.impulse[:, :d].copy(),
+                x.frame[:, :d, :d].copy(), x.status.copy(), x.moment.copy() if d == 3 else x.moment[:, 2:].copy(),
+            ))  # fmt: skip
+        return Contacts(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def explicit(self, rows, dimension) -> tuple[list, list]:
+        """The contacts written out, kind by kind, and their gaps."""
+        written = [equations.explicit(rows, dimension) for equations in self.equations]
+        gaps = [self._home[e.number].candidates().gap[x.place] for e, x in zip(self.equations, written, strict=True)]
+        return written, gaps
+
+    def sizes(self, model) -> np.ndarray:
+        """(S,) radii of the balls inside the parts of bodies, m."""
+        return np.minimum.reduce([model.balls.radius, *(search.sizes(model) for search in self.searches)])
+
+    def deepest(self, model) -> tuple[Overlap, str]:
+        """The largest overlaps of all kinds, and the word for the size by which they are measured."""
+        worst, size, depth = Overlap(0.0, 0.0, -1, -1), "", 0.0
+        for search in self.searches:
+            if not len(search.status):
+                continue
+            found = search.deepest(model)
+            depth = max(depth, found.depth)
+            if found.share > worst.share:
+                worst, size = found, search.size
+        return Overlap(depth, *worst[1:]), size
+
+    # ---- bodies that come and go, memory -----------------------------------------------------------------------------
+
+    @property
+    def sortable(self) -> bool:
+        """Whether bodies may be put into another order: their laws must not know which body is the first."""
+        return all(search.sortable for search in self.searches)
+
+    def slices(self, model) -> np.ndarray:
+        """(N,) the order of the bodies in which contacts are swept."""
+        second = np.concatenate([search.second_bodies(model) for search in self.searches])
+        return slices(model.bodies.position, second, self.near.reach)
+
+    def extended(self, lists, model) -> None:
+        """After `derive`: take over the neighbour ``lists`` of before, for balls that were added at the end."""
+        self.near.extend(lists, model)
+
+    def remove(self, ball: np.ndarray, plane: np.ndarray) -> None:
+        """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""
+        for search in self._kinds_of_search:
+            search.remove(ball, plane)
+
+    def renumber(self, order: np.ndarray) -> None:
+        """Follow a sorting of the balls: ball ``order[k]`` becomes ball k."""
+        for search in self.searches:
+            search.renumber(order)
+
+    def memory(self) -> dict:
+        """The arrays of a checkpoint."""
+        return {name: array for search in self._kinds_of_search for name, array in search.memory().items()}
+
+    def restore(self, checkpoint: dict) -> None:
+        """Take over the memory of a checkpoint."""
+        for search in self._kinds_of_search:
+            search.restore(checkpoint)
+
+    def forget(self) -> None:
+        """Drop contacts, memory and neighbours; arrays handed out before stay as they are."""
+        self.near.lists = None
+        for search in self._kinds_of_search:
+            search.forget()
+        self._begin_equations()
+
+    def trial(self) -> "ContactSet":
+        """A copy that goes on with the memory, in arrays of its own: whatever it does leaves this one as it is."""
+        other = copy.copy(self)
+        other.near = self.near.trial()
+        twins = {id(search): search.trial() for search in self._kinds_of_search}
+        other._kinds_of_search = tuple(twins.values())
+        other.searches = [twins[id(search)] for search in self.searches]
+        other.equations = []
+        other._begin_equations()
+        return other
+
+
+def _no_contacts(d: int) -> Contacts:
+    """None, in ``d`` dimensions."""
+    return Contacts(
+        np.zeros((0, 2), dtype=np.int64), np.zeros((0, d)), np.zeros((0, d)), np.zeros(0), np.zeros((0, d)),
+        np.zeros((0, d, d)), np.zeros(0, dtype=np.int8), np.zeros((0, 3 if d == 3 else 1)),
+    )  # fmt: skip

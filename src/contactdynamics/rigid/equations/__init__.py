@@ -1,0 +1,1 @@
+"""Equations: the unknowns of active contacts, kind by kind, with their kernels."""

@@ -1,0 +1,217 @@
+"""What all equations of contacts have in common: their contract, their targets, and the choice of kernels by type.
+
+*Equations* hold the unknowns of active contacts of one kind, and the kernels that work on them. A solver gets a tuple
+of `Kind`, one for each kind of equations that the scene has, and calls `sweep` and `measure`; which kernels these are
+follows from the type of the contacts when the solver is compiled. Kinds that a scene does not have are not compiled.
+
+The law of every contact reads: P in its cone, U_n >= r, and P = 0 where U_n > r. The target r carries restitution,
+anticipation and opening:
+
+- penetration="moreau": active where the gap at the midpoint is <= 0, r = -rho U_n^- (2003, eq. 40);
+- penetration="anticipate": also where the gap would close within the step; r = -max(g, 0) / h, so that the gap at the
+  next midpoint is not negative; with restitution and U_n^- < 0 the bounce happens now, r = -rho U_n^-;
+- opening before the start (h = 1, displacements in the place of velocities): overlaps are opened, r = -g;
+- cohesion and tension: a contact that holds stays active when its gap opens by the curvature of the path or a rounding,
+  r = -g / h.
+
+A body is a row of 8 numbers, one line of cache: v (3), s = c w (3), 1/m, c, where w is the spin in space and c the
+radius of a ball (1 for other bodies). Bodies that do not move freely have 1/m = 0: no loop needs to know them.
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numba.extending import overload
+
+from ..._jit import kernel
+from ...state import SEPARATING, STICKING
+
+# With anticipation the solver may leave an overlap to a contact: in one step half of what is left to DEEP, at least
+# SINKING (both of the size of the smaller body).
+DEEP, SINKING = 9e-3, 1e-5
+GROUPS = 8  # of even and of odd slabs: see `order`
+
+
+class Mobility(NamedTuple):
+    """What an impulse does to a body beyond 1/m, which is in its row."""
+
+    inverse: np.ndarray  # (N, 3, 3) inverse inertias in space; (0, 3, 3) where all bodies are homogeneous balls
+    kappa: float  # m r^2 / I of a homogeneous ball
+    dimension: int
+
+
+class Plan(NamedTuple):
+    """In which order the contacts of one kind are swept, and what the solver notes of them (m,)."""
+
+    order: np.ndarray  # (m,) the contacts in the order of a sweep, even slabs and then odd ones: see `order`
+    cuts: np.ndarray  # (2 GROUPS + 1,) where the groups begin in it
+    few: np.ndarray  # (m,) those that need work, in the order of a sweep; before the solution, scratch of `order`
+    few_cuts: np.ndarray  # (2 GROUPS + 1,)
+    shares: np.ndarray  # (m,) each contact's part of the squared residual, inf where it sinks
+    last: np.ndarray  # (m, 3) impulse of the last iterate; (m, 6) with the moment where there may be one
+
+
+class Kind(NamedTuple):
+    """The contacts of one kind as the solvers have them; ``contacts`` is the named tuple of the kind's own arrays."""
+
+    contacts: NamedTuple
+    plan: Plan
+
+
+class Explicit(NamedTuple):
+    """Contacts of any kind written out (m,), for those who are in no hurry: files, drawing, `ContactProblem`."""
+
+    place: np.ndarray  # (m,) row in the list of their search
+    a: np.ndarray  # (m,) rows of the bodies
+    b: np.ndarray  # (m,)
+    frame: np.ndarray  # (m, 3, 3) rows n, t1, t2
+    arm_a: np.ndarray  # (m, 3) from the centre of a to the contact point, m
+    arm_b: np.ndarray  # (m, 3)
+    target: np.ndarray  # (m, 3) m/s
+    friction: np.ndarray  # (m, 2) the two coefficients of the cone
+    plain: np.ndarray  # (m,) Coulomb's law alone: no moment, cohesion or tension
+    impulse: np.ndarray  # (m, 3) in the frame, N s
+    moment: np.ndarray  # (m, 3) in the frame, N m s
+    status: np.ndarray  # (m,)
+
+
+class Equations(Protocol):
+    """What a `ContactSet` asks of the equations of one kind.
+
+    ``found`` is the list of the search whose contacts they are, ``step`` a `Step`, ``rows`` (N, 8) the velocities.
+    """
+
+    number: int  # which kind of equations, as the searches name it
+    count: int  # active contacts
+    ahead: bool  # whether they may be extrapolated: its error has either sign, and opens contacts
+    places: np.ndarray  # (count,) where they stand in ``found``, in their own order
+
+    def make_room(self, count: int) -> Plan:
+        """Arrays for ``count`` contacts; the plan is filled before `fill` is called."""
+
+    def rank(self, k: int) -> int:
+        """The place of contact ``k`` in the order of the search."""
+
+    def fill(self, model, near, found, step, rows, mobility) -> float:
+        """Write the contacts from those ``found``, and add their first guess to ``rows``, which start free.
+
+        Returns the sum of (rho b)^2, the square of the impulses that the free velocities ask for.
+        """
+
+    def kind(self) -> Kind:
+        """The arrays of the active contacts, for the solvers."""
+
+    def store(self, found, rows, mobility, tolerance) -> tuple[float, float]:
+        """Keep impulse and status as memory; returns the largest distance to a cone and the sum of |P|^2."""
+
+    def book(self, found, step, rows, body_kind, works) -> None:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4): normal, tangential, rolling, drive."""
+
+    def separations(self, rows) -> np.ndarray:
+        """(count,) U_n, m/s, in the order of `places`."""
+
+    def explicit(self, rows, dimension) -> Explicit:
+        """The contacts written out, in the order of their places."""
+
+
+class Kernels(NamedTuple):
+    """The kernels of one kind of equations.
+
+    ``sweep(rows, mobility, contacts, some, beta, last)`` solves the contacts ``some`` one after the other, each
+    starting from P + beta (P - P_last), contact by contact where beta < 0; ``last`` takes P. Returns the kinetic size
+    of the change, sum W |dP|^2. ``measure(rows, mobility, contacts, some, shares)`` returns the sums over ``some`` of
+    |natural map|^2, |P|^2, worst contact and its share, |b(U, P)|, P.P / rho, and the number of contacts that sink.
+    """
+
+    sweep: object
+    measure: object
+
+
+KERNELS: dict[type, Kernels] = {}
+
+
+def sweep(rows, mobility, contacts, some, beta, last):
+    """The sweep of the kind to which ``contacts`` belong: see `Kernels`."""
+    return KERNELS[type(contacts)].sweep(rows, mobility, contacts, some, beta, last)
+
+
+def measure(rows, mobility, contacts, some, shares):
+    """The residual's sums of the kind to which ``contacts`` belong: see `Kernels`."""
+    return KERNELS[type(contacts)].measure(rows, mobility, contacts, some, shares)
+
+
+@overload(sweep)
+def _compiled_sweep(rows, mobility, contacts, some, beta, last):
+    chosen = KERNELS[contacts.instance_class].sweep
+    return lambda rows, mobility, contacts, some, beta, last: chosen(rows, mobility, contacts, some, beta, last)
+
+
+@overload(measure)
+def _compiled_measure(rows, mobility, contacts, some, shares):
+    chosen = KERNELS[contacts.instance_class].measure
+    return lambda rows, mobility, contacts, some, shares: chosen(rows, mobility, contacts, some, shares)
+
+
+@kernel(inline=True)
+def target_velocity(gap, before, rho, h, anticipate, opening):
+    """The target r of the normal velocity."""
+    if opening:
+        return -gap / h
+    if (gap <= 0.0 and not anticipate) or (rho > 0.0 and before < 0.0):  # held by glue, a gap may be open
+        return -rho * before
+    return -max(gap, 0.0) / h
+
+
+@kernel(inline=True)
+def holds_static(status, slip, before, gap, h):
+    """Whether the static coefficient applies: the contact stuck, or is new and at rest.
+
+    ``slip`` is |U_t|^2 and ``before`` U_n at the start of the step.
+    """
+    resting = slip <= 1e-24 * (before * before + gap * gap / (h * h))
+    return status == STICKING or (status <= SEPARATING and resting)
+
+
+@kernel(inline=True)
+def sinking_speed(gap, size, h):
+    """Speed below the target that the solver may leave to a contact with anticipation, m/s."""
+    return max(0.5 * (DEEP * size + min(gap, 0.0)), SINKING * size) / h
+
+
+@kernel
+def local_frame(n, axis, flat, out):
+    """Rows n, t1, t2: t1 along ``axis`` where one is given, z x n in two dimensions, any tangent otherwise."""
+    out[0] = n
+    if flat:
+        out[1, 0], out[1, 1], out[1, 2] = -n[1], n[0], 0.0
+    else:
+        tx, ty, tz = axis[0], axis[1], axis[2]
+        along = tx * n[0] + ty * n[1] + tz * n[2]
+        tx, ty, tz = tx - along * n[0], ty - along * n[1], tz - along * n[2]
+        size = np.sqrt(tx * tx + ty * ty + tz * tz)
+        if size > 1e-9:
+            out[1, 0], out[1, 1], out[1, 2] = tx / size, ty / size, tz / size
+        else:  # Duff et al. (2017)
+            sign = 1.0 if n[2] >= 0.0 else -1.0
+            f = -1.0 / (sign + n[2])
+            out[1, 0], out[1, 1], out[1, 2] = 1.0 + sign * n[0] * n[0] * f, sign * n[0] * n[1] * f, -sign * n[0]
+    out[2, 0] = n[1] * out[1, 2] - n[2] * out[1, 1]
+    out[2, 1] = n[2] * out[1, 0] - n[0] * out[1, 2]
+    out[2, 2] = n[0] * out[1, 1] - n[1] * out[1, 0]
+
+
+def head(table, count: int):
+    """The first ``count`` rows of a named tuple of arrays."""
+    return type(table)(*(array[:count] for array in table))
+
+
+def plan_arrays(room: int, unknowns: int) -> Plan:
+    """A plan for ``room`` contacts of so many unknowns."""
+    places, cuts = [np.empty(room, dtype=np.uint32) for _ in range(2)], [np.zeros(2 * GROUPS + 1, dtype=np.int64)] * 2
+    return Plan(places[0], cuts[0], places[1], cuts[1].copy(), np.empty(room), np.empty((room, unknowns)))
+
+
+def planned(plan: Plan, count: int) -> Plan:
+    """The plan of the first ``count`` contacts."""
+    order, cuts, few, few_cuts, shares, last = plan
+    return Plan(order[:count], cuts, few[:count], few_cuts, shares[:count], last[:count])

@@ -1,0 +1,525 @@
+"""Full equations: clusters, planes that turn, and all laws; frames, lever arms and the full block of W.
+
+A contact is solved exactly with the other ones held, and the velocities of its two bodies are corrected at once
+(2004, eq. 37).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import kernel
+from ...problem.laws import _slide, natural_map, solve_three
+from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, STATIC, TAU, TENSION
+from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
+from ..search.contract import FULL
+from ..search.pairs import pair_size
+from .contract import (
+    KERNELS,
+    Explicit,
+    Kernels,
+    Kind,
+    Plan,
+    head,
+    holds_static,
+    local_frame,
+    plan_arrays,
+    planned,
+    sinking_speed,
+    target_velocity,
+)
+
+ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
+
+
+class FullContacts(NamedTuple):
+    """Contacts in the order of their pairs (m,)."""
+
+    pair: np.ndarray  # (m,)
+    a: np.ndarray  # (m,) rows of the bodies
+    b: np.ndarray  # (m,)
+    frame: np.ndarray  # (m, 3, 3) rows n, t1, t2
+    arm_a: np.ndarray  # (m, 3) from the centre of a to the contact point
+    arm_b: np.ndarray  # (m, 3)
+    impulse: np.ndarray  # (m, 3) n, t1, t2
+    moment: np.ndarray  # (m, 3) about n, t1, t2
+    target: np.ndarray  # (m, 3) r, -tau U_t^-
+    bound: np.ndarray  # (m, 6) c1, c2, rolling, spinning, cohesion h, tension h
+    delassus: np.ndarray  # (m, 6, 6) for (P, M)
+    sink: np.ndarray  # (m,) speed below the target that the solver may leave to this contact, m/s
+    status: np.ndarray  # (m,)
+
+
+def full_contacts(room: int) -> FullContacts:
+    """Empty arrays for ``room`` contacts."""
+    rows = [np.empty(room, dtype=np.uint32) for _ in range(3)]
+    shapes = ((3, 3), (3,), (3,), (3,), (3,), (3,), (6,), (6, 6), ())
+    return FullContacts(*rows, *(np.zeros((room, *shape)) for shape in shapes), np.zeros(room, dtype=np.int8))
+
+
+@kernel
+def point_velocity(rows, body, arm, out):
+    """Velocity of the point of ``body`` at ``arm`` (3,) from its centre."""
+    scale = rows[body, 7]
+    wx, wy, wz = rows[body, 3] / scale, rows[body, 4] / scale, rows[body, 5] / scale
+    out[0] = rows[body, 0] + wy * arm[2] - wz * arm[1]
+    out[1] = rows[body, 1] + wz * arm[0] - wx * arm[2]
+    out[2] = rows[body, 2] + wx * arm[1] - wy * arm[0]
+
+
+@kernel
+def relative_velocity(rows, a, b, frame, arm_a, arm_b, out):
+    """U (3,) of b with respect to a at the contact, in the frame."""
+    va, vb = np.empty(3), np.empty(3)
+    point_velocity(rows, a, arm_a, va)
+    point_velocity(rows, b, arm_b, vb)
+    for i in range(3):
+        out[i] = 0.0
+        for j in range(3):
+            out[i] += frame[i, j] * (vb[j] - va[j])
+
+
+@kernel
+def contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out):
+    """The block (6, 6) of W for the impulse and the moment of one contact; ``inverse`` (N, 3, 3) of the inertias."""
+    lever_a, lever_b, turn_a, turn_b = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((6, 3))
+    for i in range(3):
+        for c in range(3):
+            d, e = (c + 1) % 3, (c + 2) % 3
+            lever_a[i, c] = arm_a[d] * frame[i, e] - arm_a[e] * frame[i, d]
+            lever_b[i, c] = arm_b[d] * frame[i, e] - arm_b[e] * frame[i, d]
+            lever_a[3 + i, c] = lever_b[3 + i, c] = frame[i, c]
+    for i in range(6):
+        for c in range(3):
+            for d in range(3):
+                turn_a[i, c] += inverse[a, c, d] * lever_a[i, d]
+                turn_b[i, c] += inverse[b, c, d] * lever_b[i, d]
+    for i in range(6):
+        for j in range(6):
+            total = rows[a, 6] + rows[b, 6] if i == j and i < 3 else 0.0
+            for c in range(3):
+                total += lever_a[i, c] * turn_a[j, c] + lever_b[i, c] * turn_b[j, c]
+            out[i, j] = total
+
+
+@kernel
+def carried_axis(pairs, k, balls, planes, orientation, axes, out):
+    """The axis of anisotropic friction of a pair, in space: of the body made of its material, the first of two."""
+    d = axes[pairs.law[k]]
+    made_of = balls.material[pairs.first[k]] if k < pairs.balls else planes.material[pairs.first[k]]
+    first = made_of == d[3] or balls.material[pairs.second[k]] != d[3]
+    q = orientation[pairs.a[k]] if first else orientation[pairs.b[k]]
+    tx, ty, tz = 2 * (q[2] * d[2] - q[3] * d[1]), 2 * (q[3] * d[0] - q[1] * d[2]), 2 * (q[1] * d[1] - q[2] * d[0])
+    out[0] = d[0] + q[0] * tx + q[2] * tz - q[3] * ty
+    out[1] = d[1] + q[0] * ty + q[3] * tx - q[1] * tz
+    out[2] = d[2] + q[0] * tz + q[1] * ty - q[2] * tx
+
+
+@kernel
+def fill_contacts(pairs, balls, planes, places, bodies, laws, axes, step, mobility, out):
+    """Fill ``out`` with the full contacts of the pairs; returns the sum of (rho b)^2 over them.
+
+    ``places`` (S, 3) of the balls in space.
+    """
+    found, scale = 0, 0.0
+    second, gap, normal = pairs.second, pairs.gap, pairs.normal
+    inverse, dimension, h = mobility.inverse, mobility.dimension, step.h
+    u_before, u_free, axis = np.empty(3), np.empty(3), np.empty(3)
+    frame, arm_a, arm_b = np.empty((3, 3)), np.empty(3), np.empty(3)
+    for k in range(pairs.kind.size):
+        if pairs.kind[k] != FULL:
+            continue
+        a, b = pairs.a[k], pairs.b[k]
+        rule = laws[pairs.law[k]]
+        # The contact point lies halfway in the gap.
+        for c in range(3):
+            point = places[second[k], c] - (balls.radius[second[k]] + 0.5 * gap[k]) * normal[k, c]
+            arm_a[c], arm_b[c] = point - bodies.position[a, c], point - bodies.position[b, c]
+        carried_axis(pairs, k, balls, planes, bodies.orientation, axes, axis)
+        local_frame(normal[k], axis, dimension == 2, frame)
+        relative_velocity(step.before, a, b, frame, arm_a, arm_b, u_before)
+        relative_velocity(step.free, a, b, frame, arm_a, arm_b, u_free)
+        out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
+        out.frame[found], out.arm_a[found], out.arm_b[found] = frame, arm_a, arm_b
+        r = target_velocity(gap[k], u_before[0], rule[RHO], h, step.anticipate, step.opening)
+        out.target[found, 0], out.sink[found] = r, np.inf
+        if step.anticipate:
+            out.sink[found] = sinking_speed(gap[k], pair_size(pairs, balls.radius, k), h)
+        c1, c2 = rule[FRICTION_1], rule[FRICTION_2]
+        slip = u_before[1] ** 2 + u_before[2] ** 2
+        if rule[STATIC] > c1 and holds_static(pairs.status[k], slip, u_before[0], gap[k], h):
+            c1 = c2 = rule[STATIC]
+        bound = out.bound[found]
+        bound[0], bound[1], bound[2], bound[3] = c1, c2, rule[ROLLING], rule[SPINNING]
+        bound[4], bound[5] = h * rule[COHESION], h * rule[TENSION]
+        contact_block(step.free, inverse, a, b, frame, arm_a, arm_b, out.delassus[found])
+        mean = out.delassus[found, 0, 0] + out.delassus[found, 1, 1]
+        mean += out.delassus[found, 2, 2] if dimension == 3 else 0.0
+        rho = dimension / mean
+        scale += (rho * (u_free[0] - r)) ** 2
+        for i in range(3):
+            out.impulse[found, i] = 0.0
+            out.moment[found, i] = 0.0
+            for c in range(3):
+                out.impulse[found, i] += frame[i, c] * pairs.impulse[k, c]
+                out.moment[found, i] += frame[i, c] * pairs.moment[k, c]
+            if i > 0:
+                out.target[found, i] = -rule[TAU] * u_before[i]
+                scale += (rho * (u_free[i] - out.target[found, i])) ** 2
+        found += 1
+    return scale
+
+
+@kernel
+def push(rows, inverse, a, b, frame, arm_a, arm_b, p, m):
+    """Apply the impulse ``p`` and the moment ``m`` (3,) in the frame of a contact to its bodies."""
+    f, t, w = np.empty(3), np.empty(3), np.empty(3)
+    for c in range(3):
+        f[c] = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
+        t[c] = frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2]
+    for side in range(2):
+        body, arm, sign = (a, arm_a, -1.0) if side == 0 else (b, arm_b, 1.0)
+        if rows[body, 6] == 0.0:
+            continue
+        for c in range(3):
+            d, e = (c + 1) % 3, (c + 2) % 3
+            w[c] = arm[d] * f[e] - arm[e] * f[d] + t[c]
+        for c in range(3):
+            rows[body, c] += sign * rows[body, 6] * f[c]
+            turn = inverse[body, c, 0] * w[0] + inverse[body, c, 1] * w[1] + inverse[body, c, 2] * w[2]
+            rows[body, 3 + c] += sign * rows[body, 7] * turn
+
+
+@kernel
+def warm_start(rows, inverse, contacts):
+    """Add the impulses and moments that the contacts start with to the velocities."""
+    for k in range(contacts.pair.size):
+        push(rows, inverse, contacts.a[k], contacts.b[k], contacts.frame[k], contacts.arm_a[k],
+                     contacts.arm_b[k], contacts.impulse[k], contacts.moment[k])  # fmt: skip
+
+
+@kernel
+def impulse_law(w, b, bound, p):
+    """Impulse ``p`` (3,) of a contact with the moments held; ``w`` (3, 3), ``b`` (3,). Returns the status.
+
+    Cohesion shifts the cone to start at P_n = -cohesion h; where the contact opens all the same, P = 0. Tension holds
+    the normal velocity at zero up to its limit, without friction.
+    """
+    if bound[4] > 0.0:
+        shifted = np.empty(3)
+        for i in range(3):
+            shifted[i] = b[i] - w[i, 0] * bound[4]
+        p[0], p[1], p[2], status = solve_three(w, shifted, bound[0], bound[1])
+        if status == SEPARATING:
+            p[0], p[1], p[2] = 0.0, 0.0, 0.0
+        else:
+            p[0] -= bound[4]
+        return status
+    p[0], p[1], p[2], status = solve_three(w, b, bound[0], bound[1])
+    if status == SEPARATING and bound[5] > 0.0 and b[0] <= w[0, 0] * bound[5]:
+        p[0] = -b[0] / w[0, 0]
+        return SLIDING
+    return status
+
+
+@kernel
+def moment_law(w, b, bound, p_n, m):
+    """Moment ``m`` (3,) about (n, t1, t2) with the impulse held: |m_n| <= spinning P_n, |m_t| <= rolling P_n."""
+    limit = bound[3] * max(p_n, 0.0)
+    m[0] = 0.0
+    if w[0, 0] > 0.0 and limit > 0.0:
+        free = b[0] + w[0, 1] * m[1] + w[0, 2] * m[2]
+        m[0] = min(limit, max(-limit, -free / w[0, 0]))
+    limit = bound[2] * max(p_n, 0.0)
+    b1, b2 = b[1] + w[1, 0] * m[0], b[2] + w[2, 0] * m[0]
+    m[1], m[2] = 0.0, 0.0
+    if limit == 0.0:
+        return
+    angle = 0.5 * np.arctan2(2.0 * w[1, 2], w[1, 1] - w[2, 2])
+    c, s = np.cos(angle), np.sin(angle)
+    w1 = c * c * w[1, 1] + 2.0 * c * s * w[1, 2] + s * s * w[2, 2]
+    w2 = s * s * w[1, 1] - 2.0 * c * s * w[1, 2] + c * c * w[2, 2]
+    e1, e2 = c * b1 + s * b2, -s * b1 + c * b2
+    tiny = 1e-14 * (w[1, 1] + w[2, 2])
+    m1 = -e1 / w1 if w1 > tiny else 0.0
+    m2 = -e2 / w2 if w2 > tiny else 0.0
+    if m1 * m1 + m2 * m2 > limit * limit:
+        # the same secular equation as for sliding, with the constant bound in the place of P_n
+        _, m1, m2 = _slide(1.0, -limit, 0.0, 0.0, max(w1, 0.0), max(w2, 0.0),
+                           e1 if w1 > tiny else 0.0, e2 if w2 > tiny else 0.0)  # fmt: skip
+    m[1], m[2] = c * m1 - s * m2, s * m1 + c * m2
+
+
+@kernel
+def solve_contact(w, b, bound, p, m):
+    """Impulse and moment of one contact, together: alternate the two exact laws until both hold."""
+    if bound[2] == 0.0 and bound[3] == 0.0:
+        return impulse_law(w[:3, :3], b[:3], bound, p)
+    part = np.empty(3)
+    status = SEPARATING
+    for _ in range(200):
+        for i in range(3):
+            part[i] = b[i] + w[i, 3] * m[0] + w[i, 4] * m[1] + w[i, 5] * m[2]
+        old = p[0], p[1], p[2]
+        status = impulse_law(w[:3, :3], part, bound, p)
+        for i in range(3):
+            part[i] = b[3 + i] + w[3 + i, 0] * p[0] + w[3 + i, 1] * p[1] + w[3 + i, 2] * p[2]
+        moment_law(w[3:, 3:], part, bound, p[0], m)
+        change = max(abs(p[0] - old[0]), abs(p[1] - old[1]), abs(p[2] - old[2]))
+        if change <= 1e-13 * (abs(p[0]) + abs(p[1]) + abs(p[2])):
+            break
+    return status
+
+
+@kernel
+def relative_spin(rows, a, b, frame, out):
+    """Relative spin (3,) of b with respect to a, in the frame of the contact."""
+    for i in range(3):
+        out[i] = 0.0
+        for c in range(3):
+            out[i] += frame[i, c] * (rows[b, 3 + c] / rows[b, 7] - rows[a, 3 + c] / rows[a, 7])
+
+
+@kernel
+def sweep_contacts(rows, mobility, contacts, some, beta, last):
+    """One sweep over the contacts ``some``: see `Kernels`; extrapolated are impulse and moment."""
+    b, p, m, dp, dm = np.empty(6), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    change, inverse = 0.0, mobility.inverse
+    for at in range(some.size):
+        k = some[at]
+        i, j, w = contacts.a[k], contacts.b[k], contacts.delassus[k]
+        frame, arm_a, arm_b = contacts.frame[k], contacts.arm_a[k], contacts.arm_b[k]
+        relative_velocity(rows, i, j, frame, arm_a, arm_b, b[:3])
+        relative_spin(rows, i, j, frame, b[3:])
+        for c in range(3):
+            b[c] -= contacts.target[k, c]
+            p[c], m[c] = contacts.impulse[k, c], contacts.moment[k, c]
+            if beta >= 0.0:
+                x, y = p[c], m[c]
+                if beta > 0.0:
+                    p[c], m[c] = x + beta * (x - last[k, c]), y + beta * (y - last[k, 3 + c])
+                last[k, c], last[k, 3 + c] = x, y
+            dp[c], dm[c] = p[c], m[c]
+        for c in range(6):
+            for d in range(3):
+                b[c] -= w[c, d] * p[d] + w[c, 3 + d] * m[d]
+        contacts.status[k] = solve_contact(w, b, contacts.bound[k], p, m)
+        for c in range(3):
+            dp[c], dm[c] = p[c] - dp[c], m[c] - dm[c]
+            contacts.impulse[k, c], contacts.moment[k, c] = p[c], m[c]
+            change += w[c, c] * dp[c] ** 2 + w[3 + c, 3 + c] * dm[c] ** 2
+        push(rows, inverse, i, j, frame, arm_a, arm_b, dp, dm)
+    return change
+
+
+@kernel
+def measure_contacts(rows, mobility, contacts, some, shares):
+    """The sums of the residual: see `Kernels`; moments enter with their own natural map."""
+    error, size, worst, largest, bipotential, work, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0
+    dimension = mobility.dimension
+    u, t, p, r = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    for at in range(some.size):
+        k = some[at]
+        w, bound, m = contacts.delassus[k], contacts.bound[k], contacts.moment[k]
+        mean = w[0, 0] + w[1, 1] + (w[2, 2] if dimension == 3 else 0.0)
+        rho = dimension / mean
+        relative_velocity(rows, contacts.a[k], contacts.b[k], contacts.frame[k], contacts.arm_a[k],
+                          contacts.arm_b[k], u)  # fmt: skip
+        square = 0.0
+        for c in range(3):
+            u[c] -= contacts.target[k, c]
+            p[c] = contacts.impulse[k, c]
+            square += p[c] * p[c]
+        open_ = square == 0.0 and u[0] >= 0.0
+        held = bound[5] > 0.0 and p[0] < 0.0
+        p[0] += 0.0 if open_ else bound[4]
+        if open_:
+            r[:] = 0.0
+        elif held:  # tension: the contact is closed and carries no friction
+            r[0], r[1], r[2] = rho * u[0], p[1], p[2]
+        else:
+            natural_map(p, u, bound[:2], rho, r)
+        share = r[0] * r[0] + r[1] * r[1] + r[2] * r[2]
+        if bound[2] > 0.0 or bound[3] > 0.0:
+            relative_spin(rows, contacts.a[k], contacts.b[k], contacts.frame[k], t)
+            share += moment_error(w, t, bound, contacts.impulse[k, 0], m) * mean / dimension
+        if not open_ and not held:
+            slide = np.sqrt((bound[0] * u[1]) ** 2 + (bound[1] * u[2]) ** 2)
+            bipotential += abs(p[0] * (abs(u[0]) + slide) + p[1] * u[1] + p[2] * u[2])
+        error += share
+        sinks = u[0] < -contacts.sink[k]
+        sinking += sinks
+        shares[k] = np.inf if sinks else share
+        size += square
+        work += square / rho
+        if share > largest:
+            worst, largest = int(k), share
+    return error, size, worst, largest, bipotential, work, sinking
+
+
+@kernel
+def moment_error(w, spin, bound, p_n, m):
+    """Square of the natural map of the moments, as a square of an impulse divided by W: kinetic units."""
+    total = 0.0
+    limit = bound[3] * max(p_n, 0.0)
+    if w[3, 3] > 0.0:
+        x = min(limit, max(-limit, m[0] - spin[0] / w[3, 3]))
+        total += w[3, 3] * (m[0] - x) ** 2
+    mean = 0.5 * (w[4, 4] + w[5, 5])
+    if mean > 0.0:
+        limit = bound[2] * max(p_n, 0.0)
+        x, y = m[1] - spin[1] / mean, m[2] - spin[2] / mean
+        if w[4, 4] == 0.0:
+            x = 0.0  # two dimensions: no rotation about t1
+        size = np.sqrt(x * x + y * y)
+        shrink = limit / size if size > limit else 1.0
+        total += mean * ((m[1] - shrink * x) ** 2 + (m[2] - shrink * y) ** 2)
+    return total
+
+
+@kernel
+def store_contacts(rows, contacts, tolerance, pairs):
+    """Store status, impulse and moment in the pairs; a contact on its cone sticks where it hardly slips.
+
+    Returns the largest violation of a cone and the sum of |P|^2.
+    """
+    cone, size = 0.0, 0.0
+    u = np.empty(3)
+    for k in range(contacts.pair.size):
+        pair, frame, p, m = contacts.pair[k], contacts.frame[k], contacts.impulse[k], contacts.moment[k]
+        if contacts.status[k] == SLIDING and p[0] > 0.0:
+            relative_velocity(rows, contacts.a[k], contacts.b[k], frame, contacts.arm_a[k], contacts.arm_b[k], u)
+            x, y = u[1] - contacts.target[k, 1], u[2] - contacts.target[k, 2]
+            c1, c2, w = contacts.bound[k, 0], contacts.bound[k, 1], contacts.delassus[k]
+            taken = min(c1 * w[1, 1], c2 * w[2, 2]) * p[0]
+            if x * x + y * y <= (tolerance * taken) ** 2 and taken > 0.0:
+                contacts.status[k] = STICKING
+        pairs.status[pair] = contacts.status[k]
+        size += p[0] ** 2 + p[1] ** 2 + p[2] ** 2
+        if contacts.status[k] != SEPARATING:
+            limit = max(contacts.bound[k, 0], contacts.bound[k, 1]) * (p[0] + contacts.bound[k, 4])
+            cone = max(cone, np.sqrt(p[1] ** 2 + p[2] ** 2) - max(limit, 0.0))
+        for c in range(3):
+            pairs.impulse[pair, c] = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
+            pairs.moment[pair, c] = frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2]
+    return cone, size
+
+
+@kernel
+def book_contacts(before, rows, kind, pairs_law, contacts, works):
+    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive."""
+    u, v, s, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    for k in range(contacts.pair.size):
+        a, b, frame = contacts.a[k], contacts.b[k], contacts.frame[k]
+        arm_a, arm_b, p, m = contacts.arm_a[k], contacts.arm_b[k], contacts.impulse[k], contacts.moment[k]
+        relative_velocity(before, a, b, frame, arm_a, arm_b, u)
+        relative_velocity(rows, a, b, frame, arm_a, arm_b, v)
+        relative_spin(before, a, b, frame, s)
+        relative_spin(rows, a, b, frame, t)
+        book = works[pairs_law[contacts.pair[k]]]
+        book[0] += 0.5 * (u[0] + v[0]) * p[0]
+        book[1] += 0.5 * ((u[1] + v[1]) * p[1] + (u[2] + v[2]) * p[2])
+        book[2] += 0.5 * ((s[0] + t[0]) * m[0] + (s[1] + t[1]) * m[1] + (s[2] + t[2]) * m[2])
+        if kind[a] == DRIVEN:
+            book[3] += driven_power(rows, a, arm_a, frame, p, m)
+        if kind[b] == DRIVEN:
+            book[3] -= driven_power(rows, b, arm_b, frame, p, m)
+
+
+@kernel
+def driven_power(rows, body, arm, frame, p, m):
+    """Velocity of the contact point of a driven body times the impulse, plus its spin times the moment."""
+    total = 0.0
+    w = rows[body, 3:6]
+    scale = rows[body, 7]
+    for c in range(3):
+        d, e = (c + 1) % 3, (c + 2) % 3
+        v = rows[body, c] + (w[d] * arm[e] - w[e] * arm[d]) / scale
+        total += v * (frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2])
+        total += w[c] / scale * (frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2])
+    return total
+
+
+@kernel
+def separations(rows, contacts):
+    """U_n (m,) of the contacts."""
+    out, u = np.empty(contacts.pair.size), np.empty(3)
+    for k in range(out.size):
+        relative_velocity(
+            rows, contacts.a[k], contacts.b[k], contacts.frame[k], contacts.arm_a[k], contacts.arm_b[k], u
+        )
+        out[k] = u[0]
+    return out
+
+
+KERNELS[FullContacts] = Kernels(sweep_contacts, measure_contacts)
+
+
+class Full:
+    """The full contacts of a scene: see `Equations`.
+
+    They are not extrapolated. What a sweep leaves under a growing load is too small an impulse, and bodies sink by the
+    tolerance; what the extrapolation leaves may be too large, and opens the contacts of a block on three legs.
+    """
+
+    number, ahead = FULL, False
+
+    def __init__(self):
+        self._contacts, self._plan = full_contacts(0), plan_arrays(0, 6)
+        self.clear()
+
+    def clear(self) -> None:
+        """No active contacts."""
+        self.count, self.active = 0, head(self._contacts, 0)
+
+    def make_room(self, count: int) -> Plan:
+        """Arrays for ``count`` contacts."""
+        if count > len(self._contacts.pair):
+            room = int(ROOM * count) + 8
+            self._contacts, self._plan = full_contacts(room), plan_arrays(room, 6)
+        self.count, self.active = count, head(self._contacts, count)
+        return self._plan
+
+    @property
+    def places(self) -> np.ndarray:
+        """(count,) their pairs."""
+        return self.active.pair
+
+    def rank(self, k: int) -> int:
+        """The place of contact ``k`` in the order of the search."""
+        return k
+
+    def fill(self, model, near, pairs, step, rows, mobility) -> float:
+        """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
+        if not self.count:
+            return 0.0
+        scale = fill_contacts(
+            pairs, model.balls, model.planes, near.places, model.bodies, model.laws, model.law_axes, step, mobility,
+            self.active,
+        )  # fmt: skip
+        warm_start(rows, mobility.inverse, self.active)
+        return scale
+
+    def kind(self) -> Kind:
+        """The arrays of the active contacts."""
+        return Kind(self.active, planned(self._plan, self.count))
+
+    def store(self, pairs, rows, mobility, tolerance) -> tuple[float, float]:
+        """Keep impulse, moment and status with the pairs; returns the largest distance to a cone and sum |P|^2."""
+        return store_contacts(rows, self.active, tolerance, pairs)
+
+    def book(self, pairs, step, rows, body_kind, works) -> None:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
+        book_contacts(step.before, rows, body_kind, pairs.law, self.active, works)
+
+    def separations(self, rows) -> np.ndarray:
+        """(count,) U_n."""
+        return separations(rows, self.active)
+
+    def explicit(self, rows, dimension) -> Explicit:
+        """The contacts written out, in the order of their pairs."""
+        c = self.active
+        return Explicit(
+            *(column.astype(np.int64) for column in (c.pair, c.a, c.b)), c.frame, c.arm_a, c.arm_b, c.target,
+            c.bound[:, :2], (c.bound[:, 2:] == 0).all(axis=1), c.impulse, c.moment, c.status,
+        )  # fmt: skip

@@ -1,0 +1,500 @@
+"""Planar equations: contacts of polygons, with lever arms in the plane; two components, two lines of cache.
+
+A contact has two components (n, t), t = z x n. With the arms from the centres of the bodies to the contact point,
+U = (n, t) . (v_b - v_a) + lever_b s_b - lever_a s_a, where s = c w is the scaled spin of a body's row (see `contract`)
+and lever = (arm x n, arm x t) / c. The impulse changes s by c^2 / I lever . P. The local problem is solved exactly by
+`laws.solve_two`; rolling resistance, cohesion and tension as in `full`, where the laws are explained. The two ends of
+an edge are solved together.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import kernel
+from ...problem.laws import _project_wedge, solve_two
+from ...scenes.materials import COHESION, FRICTION_1, RHO, ROLLING, STATIC, TAU, TENSION
+from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
+from ..search import touches as touch
+from ..search.contract import PLANAR
+from .contract import (
+    KERNELS,
+    Explicit,
+    Kernels,
+    Kind,
+    Plan,
+    head,
+    holds_static,
+    plan_arrays,
+    planned,
+    sinking_speed,
+    target_velocity,
+)
+
+# Columns of a contact's row: two lines of cache, and what only some laws need.
+NX, NY, AN, AT, BN, BT, KA, KB, PN, PT, RN, RT, GAMMA, WNN, WNT, WTT = range(16)
+GLUE, PULL, ROLL, MOMENT = range(4)
+# Columns of what two contacts on one edge have in common: mean levers, W with the common slip, inverses.
+EA, EB, W12, W1T, W2T, WT, IT, I11, I12, I22 = range(10)
+ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
+
+
+class PlanarContacts(NamedTuple):
+    """Contacts in the order of their touches (m,)."""
+
+    a: np.ndarray  # (m,) rows of the bodies
+    b: np.ndarray  # (m,)
+    row: np.ndarray  # (m, 16) n, levers of a and b, c^2/I of a and b, P, target, gamma, W
+    law: np.ndarray  # (m, 4) cohesion h, tension h, rolling length, moment
+    status: np.ndarray  # (m,)
+    joint: np.ndarray  # (m,) this contact and the next one are the two ends of one overlap, at the same height
+    edge: np.ndarray  # (m, 10) for them: mean levers, W with the common slip, the inverse of W where both stick
+    sink: np.ndarray  # (m,) speed below the target that the solver may leave to this contact, m/s
+    special: np.ndarray  # (1,) whether some law needs more than Coulomb's
+
+
+def planar_contacts(room: int) -> PlanarContacts:
+    """Empty arrays for ``room`` contacts."""
+    rows = [np.empty(room, dtype=np.uint32) for _ in range(2)]
+    return PlanarContacts(
+        *rows, np.empty((room, 16)), np.empty((room, 4)), np.zeros(room, dtype=np.int8), np.zeros(room, dtype=bool),
+        np.empty((room, 10)), np.empty(room), np.zeros(1, dtype=bool),
+    )  # fmt: skip
+
+
+@kernel
+def fill_contacts(touches, position, step, rows, laws, mobility, out):
+    """Fill ``out`` from the active ``touches`` and add their first guess to ``rows``, which start free.
+
+    Returns the sum of (rho b)^2 over the contacts.
+    """
+    scale, special = 0.0, False
+    index, place, gaps, memory, status, planes = (
+        touches.index, touches.place, touches.gap, touches.memory, touches.status, touches.planes
+    )  # fmt: skip
+    before, free, h, inverse = step.before, step.free, step.h, mobility.inverse
+    one, two, row, law, joint, edge = out.a, out.b, out.row, out.law, out.joint, out.edge
+    for k in range(status.size):
+        a, b, rule = touches.a[k], touches.b[k], index[k, touch.LAW]
+        nx, ny, gap = place[k, touch.NX], place[k, touch.NY], gaps[k]
+        ax, ay = place[k, touch.X] - position[a, 0], place[k, touch.Y] - position[a, 1]
+        bx, by = place[k, touch.X] - position[b, 0], place[k, touch.Y] - position[b, 1]
+        ca, cb = rows[a, 7], rows[b, 7]
+        row[k, NX], row[k, NY] = nx, ny
+        # arm x n and arm x t = arm . n
+        row[k, AN], row[k, AT] = (ax * ny - ay * nx) / ca, (ax * nx + ay * ny) / ca
+        row[k, BN], row[k, BT] = (bx * ny - by * nx) / cb, (bx * nx + by * ny) / cb
+        row[k, KA], row[k, KB] = ca * ca * inverse[a, 2, 2], cb * cb * inverse[b, 2, 2]
+        mass = rows[a, 6] + rows[b, 6]
+        row[k, WNN] = mass + row[k, KA] * row[k, AN] ** 2 + row[k, KB] * row[k, BN] ** 2
+        row[k, WNT] = row[k, KA] * row[k, AN] * row[k, AT] + row[k, KB] * row[k, BN] * row[k, BT]
+        row[k, WTT] = mass + row[k, KA] * row[k, AT] ** 2 + row[k, KB] * row[k, BT] ** 2
+        u_n, u_t = velocity(before, a, b, row, k)
+        row[k, RN] = target_velocity(gap, u_n, laws[rule, RHO], h, step.anticipate, step.opening)
+        row[k, RT] = -laws[rule, TAU] * u_t
+        row[k, GAMMA] = laws[rule, FRICTION_1]
+        if laws[rule, STATIC] > laws[rule, FRICTION_1] and holds_static(status[k], u_t * u_t, u_n, gap, h):
+            row[k, GAMMA] = laws[rule, STATIC]
+        px, py = memory[k, 0], memory[k, 1]
+        glue = h * laws[rule, COHESION]
+        row[k, PN] = max(-max(glue, h * laws[rule, TENSION]), px * nx + py * ny)
+        row[k, PT] = py * nx - px * ny
+        law[k, GLUE], law[k, PULL] = glue, h * laws[rule, TENSION]
+        law[k, ROLL], law[k, MOMENT] = laws[rule, ROLLING], memory[k, 2]
+        special = special or glue > 0.0 or laws[rule, TENSION] > 0.0 or laws[rule, ROLLING] > 0.0
+        one[k], two[k], joint[k] = a, b, False
+        out.sink[k] = sinking_speed(gap, place[k, touch.SIZE], h) if step.anticipate else np.inf
+        if k > 0 and k != planes and same_pair(index, k):
+            level = abs(gap - gaps[k - 1]) <= touch.NEAR * place[k, touch.SIZE]
+            joint[k - 1] = level and not (k > 1 and joint[k - 2])
+            if joint[k - 1]:
+                couple(row, edge, k - 1, mass)
+        f_n, f_t = velocity(free, a, b, row, k)
+        rho = 2.0 / (row[k, WNN] + row[k, WTT])
+        scale += rho * rho * ((f_n - row[k, RN]) ** 2 + (f_t - row[k, RT]) ** 2)
+        push(rows, a, b, row, k, row[k, PN], row[k, PT])
+        if law[k, MOMENT] != 0.0:
+            twist(rows, a, b, row, k, law[k, MOMENT])
+    out.special[0] = special
+    return scale
+
+
+@kernel(inline=True)
+def same_pair(index, k):
+    """Whether the touches k - 1 and k belong to the same two parts."""
+    return index[k, touch.FIRST] == index[k - 1, touch.FIRST] and index[k, touch.SECOND] == index[k - 1, touch.SECOND]
+
+
+@kernel(inline=True)
+def velocity(rows, a, b, row, k):
+    """U (n, t) of a contact."""
+    x, y = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1]
+    s, t = rows[a, 5], rows[b, 5]
+    return (
+        row[k, NX] * x + row[k, NY] * y + row[k, BN] * t - row[k, AN] * s,
+        row[k, NX] * y - row[k, NY] * x + row[k, BT] * t - row[k, AT] * s,
+    )
+
+
+@kernel(inline=True)
+def push(rows, a, b, row, k, p_n, p_t):
+    """Apply an impulse (n, t) to the two bodies."""
+    x, y = row[k, NX] * p_n - row[k, NY] * p_t, row[k, NY] * p_n + row[k, NX] * p_t
+    ma, mb = rows[a, 6], rows[b, 6]
+    rows[a, 0] -= ma * x
+    rows[a, 1] -= ma * y
+    rows[a, 5] -= row[k, KA] * (row[k, AN] * p_n + row[k, AT] * p_t)
+    rows[b, 0] += mb * x
+    rows[b, 1] += mb * y
+    rows[b, 5] += row[k, KB] * (row[k, BN] * p_n + row[k, BT] * p_t)
+
+
+@kernel
+def twist(rows, a, b, row, k, m):
+    """Apply a moment about z to the two bodies."""
+    rows[a, 5] -= row[k, KA] / rows[a, 7] * m
+    rows[b, 5] += row[k, KB] / rows[b, 7] * m
+
+
+@kernel(inline=True)
+def point_step(rows, one, two, row, status, k):
+    """Solve one contact with the others held; returns W |dP|^2."""
+    a, b = one[k], two[k]
+    u_n, u_t = velocity(rows, a, b, row, k)
+    p_n, p_t = row[k, PN], row[k, PT]
+    b_n = u_n - row[k, RN] - row[k, WNN] * p_n - row[k, WNT] * p_t
+    b_t = u_t - row[k, RT] - row[k, WNT] * p_n - row[k, WTT] * p_t
+    q_n, q_t, status[k] = solve_two(row[k, WNN], row[k, WNT], row[k, WTT], b_n, b_t, row[k, GAMMA], row[k, GAMMA])
+    row[k, PN], row[k, PT] = q_n, q_t
+    q_n, q_t = q_n - p_n, q_t - p_t
+    push(rows, a, b, row, k, q_n, q_t)
+    return row[k, WNN] * q_n * q_n + row[k, WTT] * q_t * q_t
+
+
+@kernel
+def couple(row, edge, k, mass):
+    """Fill in what the contacts k and k + 1 of one edge have in common.
+
+    Where they are so near to each other that W is all but singular, its inverse is nan, and no solution will be found
+    for both together.
+    """
+    ka, kb = row[k, KA], row[k, KB]
+    at, bt = 0.5 * (row[k, AT] + row[k + 1, AT]), 0.5 * (row[k, BT] + row[k + 1, BT])
+    wtt = mass + ka * at * at + kb * bt * bt
+    w12 = mass + ka * row[k, AN] * row[k + 1, AN] + kb * row[k, BN] * row[k + 1, BN]
+    w1t, w2t = ka * row[k, AN] * at + kb * row[k, BN] * bt, ka * row[k + 1, AN] * at + kb * row[k + 1, BN] * bt
+    # eliminate the slip where both stick: two equations are left
+    c11, c12, c22 = row[k, WNN] - w1t * w1t / wtt, w12 - w1t * w2t / wtt, row[k + 1, WNN] - w2t * w2t / wtt
+    det = c11 * c22 - c12 * c12
+    if not det > 1e-10 * row[k, WNN] * row[k + 1, WNN]:
+        det = np.nan
+    edge[k, EA], edge[k, EB], edge[k, W12], edge[k, W1T], edge[k, W2T], edge[k, WT] = at, bt, w12, w1t, w2t, wtt
+    edge[k, IT], edge[k, I11], edge[k, I12], edge[k, I22] = 1.0 / wtt, c22 / det, -c12 / det, c11 / det
+
+
+@kernel(inline=True)
+def solve_edge(u1, u2, ut, p1, p2, pt, g1, g2, w11, w22, w12, w1t, w2t, wtt, it, i11, i12, i22):
+    """Impulses of the two ends of one overlap: normal, normal, sum of the tangential ones, sum of the bounds, status.
+
+    The ends share the normal, and their sliding velocities but for w times the difference of their gaps: the unknowns
+    are the two normal impulses and the sum T of the tangential ones. ``u`` are the velocities above their targets,
+    ``p`` the present impulses. SEPARATING where neither sticking nor sliding of both ends is the solution.
+    """
+    d1, d2 = u1 - w1t * ut * it, u2 - w2t * ut * it
+    n1, n2 = p1 - (i11 * d1 + i12 * d2), p2 - (i12 * d1 + i22 * d2)
+    tangent = pt - (ut + w1t * (n1 - p1) + w2t * (n2 - p2)) * it
+    bound, found = g1 * n1 + g2 * n2, STICKING
+    if n1 >= 0.0 and n2 >= 0.0 and abs(tangent) > bound:
+        # both slide against the bound they broke; from the velocities without these impulses
+        b1, b2 = u1 - w11 * p1 - w12 * p2 - w1t * pt, u2 - w12 * p1 - w22 * p2 - w2t * pt
+        f1, f2 = (g1, g2) if tangent > 0.0 else (-g1, -g2)
+        c11, c12, c21, c22 = w11 + f1 * w1t, w12 + f2 * w1t, w12 + f1 * w2t, w22 + f2 * w2t
+        det = c11 * c22 - c12 * c21
+        n1, n2 = (c12 * b2 - c22 * b1) / det, (c21 * b1 - c11 * b2) / det
+        tangent, bound = f1 * n1 + f2 * n2, g1 * n1 + g2 * n2
+        slip = ut + w1t * (n1 - p1) + w2t * (n2 - p2) + wtt * (tangent - pt)
+        found = SLIDING if det > 0.0 and slip * tangent <= 0.0 else SEPARATING
+    return n1, n2, tangent, bound, found if n1 >= 0.0 and n2 >= 0.0 else SEPARATING
+
+
+@kernel(contract=True)
+def sweep_coulomb(rows, contacts, some, plain):
+    """One sweep where all laws are Coulomb's; returns the sum of W |dP|^2, the kinetic size of the change.
+
+    The two ends of an overlap are solved together, unless ``plain``; each takes its part of the tangential impulse by
+    its bound. Where one of them opens, they are solved in turn. They follow each other in ``some``.
+    """
+    change, at = 0.0, 0
+    one, two, row, status, joint, edge = (
+        contacts.a, contacts.b, contacts.row, contacts.status, contacts.joint, contacts.edge
+    )  # fmt: skip
+    while at < some.size:
+        k = int(some[at])
+        if not joint[k] or plain:
+            change += point_step(rows, one, two, row, status, k)
+            at += 1
+            continue
+        a, b, nx, ny = one[k], two[k], row[k, NX], row[k, NY]
+        x, y, s, t = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[a, 5], rows[b, 5]
+        p1, p2, g1, g2 = row[k, PN], row[k + 1, PN], row[k, GAMMA], row[k + 1, GAMMA]
+        closing, slip, wtt = nx * x + ny * y, nx * y - ny * x, edge[k, WT]
+        n1, n2, tangent, bound, found = solve_edge(
+            closing + row[k, BN] * t - row[k, AN] * s - row[k, RN],
+            closing + row[k + 1, BN] * t - row[k + 1, AN] * s - row[k + 1, RN],
+            slip + edge[k, EB] * t - edge[k, EA] * s - 0.5 * (row[k, RT] + row[k + 1, RT]),
+            p1, p2, row[k, PT] + row[k + 1, PT], g1, g2, row[k, WNN], row[k + 1, WNN], edge[k, W12], edge[k, W1T],
+            edge[k, W2T], wtt, edge[k, IT], edge[k, I11], edge[k, I12], edge[k, I22],
+        )  # fmt: skip
+        if found == SEPARATING:
+            for n in range(4):
+                change += point_step(rows, one, two, row, status, k + n % 2)
+            at += 2
+            continue
+        share = tangent / bound if bound > 0.0 else 0.0
+        t1, t2 = share * g1 * n1, share * g2 * n2
+        d1, d2, e1, e2 = n1 - p1, n2 - p2, t1 - row[k, PT], t2 - row[k + 1, PT]
+        row[k, PN], row[k, PT], row[k + 1, PN], row[k + 1, PT] = n1, t1, n2, t2
+        status[k], status[k + 1] = found, found
+        x, y = nx * (d1 + d2) - ny * (e1 + e2), ny * (d1 + d2) + nx * (e1 + e2)
+        ma, mb = rows[a, 6], rows[b, 6]
+        rows[a, 0] -= ma * x
+        rows[a, 1] -= ma * y
+        rows[a, 5] -= row[k, KA] * (row[k, AN] * d1 + row[k + 1, AN] * d2 + row[k, AT] * e1 + row[k + 1, AT] * e2)
+        rows[b, 0] += mb * x
+        rows[b, 1] += mb * y
+        rows[b, 5] += row[k, KB] * (row[k, BN] * d1 + row[k + 1, BN] * d2 + row[k, BT] * e1 + row[k + 1, BT] * e2)
+        change += row[k, WNN] * d1 * d1 + row[k + 1, WNN] * d2 * d2 + wtt * (e1 * e1 + e2 * e2)
+        at += 2
+    return change
+
+
+@kernel
+def glued_law(row, law, k, b_n, b_t):
+    """Impulse and status where cohesion or tension holds: see `full.impulse_law`."""
+    glue, gamma = law[k, GLUE], row[k, GAMMA]
+    if glue > 0.0:
+        p_n, p_t, status = solve_two(
+            row[k, WNN], row[k, WNT], row[k, WTT], b_n - row[k, WNN] * glue, b_t - row[k, WNT] * glue, gamma, gamma
+        )
+        if status == SEPARATING:
+            return 0.0, 0.0, status
+        return p_n - glue, p_t, status
+    p_n, p_t, status = solve_two(row[k, WNN], row[k, WNT], row[k, WTT], b_n, b_t, gamma, gamma)
+    if status == SEPARATING and law[k, PULL] > 0.0 and b_n <= row[k, WNN] * law[k, PULL]:
+        return -b_n / row[k, WNN], 0.0, SLIDING
+    return p_n, p_t, status
+
+
+@kernel
+def sweep_special(rows, contacts, some):
+    """One sweep with all laws: the impulse, then the moment of rolling resistance; returns as `sweep_coulomb`."""
+    change = 0.0
+    row, law, status = contacts.row, contacts.law, contacts.status
+    for at in range(some.size):
+        k = some[at]
+        a, b = contacts.a[k], contacts.b[k]
+        turn = row[k, KA] / rows[a, 7] ** 2 + row[k, KB] / rows[b, 7] ** 2
+        for _ in range(50 if law[k, ROLL] > 0.0 else 1):
+            u_n, u_t = velocity(rows, a, b, row, k)
+            p_n, p_t = row[k, PN], row[k, PT]
+            b_n = u_n - row[k, RN] - row[k, WNN] * p_n - row[k, WNT] * p_t
+            b_t = u_t - row[k, RT] - row[k, WNT] * p_n - row[k, WTT] * p_t
+            q_n, q_t, status[k] = glued_law(row, law, k, b_n, b_t)
+            row[k, PN], row[k, PT] = q_n, q_t
+            push(rows, a, b, row, k, q_n - p_n, q_t - p_t)
+            change += row[k, WNN] * (q_n - p_n) ** 2 + row[k, WTT] * (q_t - p_t) ** 2
+            if law[k, ROLL] == 0.0:
+                break
+            limit, m = law[k, ROLL] * max(q_n, 0.0), law[k, MOMENT]
+            spin = rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7]
+            law[k, MOMENT] = min(limit, max(-limit, m - spin / turn))
+            twist(rows, a, b, row, k, law[k, MOMENT] - m)
+            change += turn * (law[k, MOMENT] - m) ** 2
+            if max(abs(q_n - p_n), abs(q_t - p_t)) <= 1e-13 * (abs(q_n) + abs(q_t)):
+                break
+    return change
+
+
+@kernel
+def sweep_contacts(rows, mobility, contacts, some, beta, last):
+    """One sweep, as `Kernels` has it; extrapolated are impulse and moment."""
+    if beta >= 0.0:
+        row, law = contacts.row, contacts.law
+        for at in range(some.size):
+            k = some[at]
+            x, y, z = row[k, PN], row[k, PT], law[k, MOMENT]
+            if beta > 0.0:
+                row[k, PN], row[k, PT] = x + beta * (x - last[k, 0]), y + beta * (y - last[k, 1])
+                law[k, MOMENT] = z + beta * (z - last[k, 2])
+            last[k, 0], last[k, 1], last[k, 2] = x, y, z
+    if contacts.special[0]:
+        return sweep_special(rows, contacts, some)
+    return sweep_coulomb(rows, contacts, some, beta < 0.0)
+
+
+@kernel
+def measure_contacts(rows, mobility, contacts, some, shares):
+    """The sums of the residual: see `Kernels`."""
+    error, size, worst, largest, bipotential, work, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0
+    row, law = contacts.row, contacts.law
+    for at in range(some.size):
+        k = some[at]
+        a, b = contacts.a[k], contacts.b[k]
+        rho = 2.0 / (row[k, WNN] + row[k, WTT])
+        u_n, u_t = velocity(rows, a, b, row, k)
+        u_n, u_t, p_n, p_t, gamma = u_n - row[k, RN], u_t - row[k, RT], row[k, PN], row[k, PT], row[k, GAMMA]
+        square = p_n * p_n + p_t * p_t
+        share = 0.0
+        if law[k, PULL] > 0.0 and p_n < 0.0:  # tension: closed, without friction
+            share = (rho * u_n) ** 2 + p_t * p_t
+        elif not (law[k, GLUE] > 0.0 and square == 0.0 and u_n >= 0.0):
+            p_n += law[k, GLUE]
+            x_n, x_t = _project_wedge(p_n - rho * (u_n + gamma * abs(u_t)), p_t - rho * u_t, gamma, gamma)
+            share = (p_n - x_n) ** 2 + (p_t - x_t) ** 2
+            bipotential += abs(p_n * (abs(u_n) + gamma * abs(u_t)) + p_t * u_t)
+        if law[k, ROLL] > 0.0:
+            turn = row[k, KA] / rows[a, 7] ** 2 + row[k, KB] / rows[b, 7] ** 2
+            spin, limit = rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7], law[k, ROLL] * max(row[k, PN], 0.0)
+            m = law[k, MOMENT]
+            share += turn * (m - min(limit, max(-limit, m - spin / turn))) ** 2 / rho
+        error += share
+        sinks = u_n < -contacts.sink[k]
+        sinking += sinks
+        shares[k] = np.inf if sinks else share
+        size += square
+        work += square / rho
+        if share > largest:
+            worst, largest = int(k), share
+    return error, size, worst, largest, bipotential, work, sinking
+
+
+@kernel
+def store_contacts(rows, contacts, tolerance, touches):
+    """Store status, impulse and moment with the touches; returns the largest violation of a cone and sum |P|^2."""
+    cone, size = 0.0, 0.0
+    one, two, row, law, status = contacts.a, contacts.b, contacts.row, contacts.law, contacts.status
+    memory, kept = touches.memory, touches.status
+    for k in range(status.size):
+        p_n, p_t = row[k, PN], row[k, PT]
+        if status[k] == SLIDING and p_n > 0.0:
+            _, u_t = velocity(rows, one[k], two[k], row, k)
+            taken = row[k, GAMMA] * row[k, WTT] * p_n
+            if taken > 0.0 and abs(u_t - row[k, RT]) <= tolerance * taken:
+                status[k] = STICKING
+        kept[k] = status[k]
+        size += p_n * p_n + p_t * p_t
+        if status[k] != SEPARATING:
+            cone = max(cone, abs(p_t) - max(row[k, GAMMA] * (p_n + law[k, GLUE]), 0.0))
+        memory[k, 0], memory[k, 1] = row[k, NX] * p_n - row[k, NY] * p_t, row[k, NY] * p_n + row[k, NX] * p_t
+        memory[k, 2] = law[k, MOMENT]
+    return cone, size
+
+
+@kernel
+def book_contacts(before, rows, kind, touches, contacts, works):
+    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive."""
+    one, two, row, law, index = contacts.a, contacts.b, contacts.row, contacts.law, touches.index
+    for k in range(one.size):
+        a, b, m = one[k], two[k], law[k, MOMENT]
+        u_n, u_t = velocity(before, a, b, row, k)
+        v_n, v_t = velocity(rows, a, b, row, k)
+        p_n, p_t = row[k, PN], row[k, PT]
+        entry = index[k, touch.LAW]
+        works[entry, 0] += 0.5 * (u_n + v_n) * p_n
+        works[entry, 1] += 0.5 * (u_t + v_t) * p_t
+        if m != 0.0:
+            spin = (before[b, 5] + rows[b, 5]) / rows[b, 7] - (before[a, 5] + rows[a, 5]) / rows[a, 7]
+            works[entry, 2] += 0.5 * spin * m
+        x, y = row[k, NX] * p_n - row[k, NY] * p_t, row[k, NY] * p_n + row[k, NX] * p_t
+        if kind[a] == DRIVEN:
+            turn = row[k, AN] * p_n + row[k, AT] * p_t + m / rows[a, 7]
+            works[entry, 3] += rows[a, 0] * x + rows[a, 1] * y + rows[a, 5] * turn
+        if kind[b] == DRIVEN:
+            turn = row[k, BN] * p_n + row[k, BT] * p_t + m / rows[b, 7]
+            works[entry, 3] -= rows[b, 0] * x + rows[b, 1] * y + rows[b, 5] * turn
+
+
+@kernel
+def separations(rows, contacts):
+    """U_n (m,) of the contacts."""
+    out = np.empty(contacts.a.size)
+    for k in range(out.size):
+        out[k], _ = velocity(rows, contacts.a[k], contacts.b[k], contacts.row, k)
+    return out
+
+
+KERNELS[PlanarContacts] = Kernels(sweep_contacts, measure_contacts)
+
+
+class Planar:
+    """The contacts of polygons in a scene: see `Equations`."""
+
+    number = PLANAR
+
+    @property
+    def ahead(self) -> bool:
+        """Glue and moments are not extrapolated: a bond that overshoots lets go."""
+        return not self._contacts.special[0]
+
+    def __init__(self):
+        self._contacts, self._plan = planar_contacts(0), plan_arrays(0, 3)
+        self.clear()
+
+    def clear(self) -> None:
+        """No active contacts."""
+        self.count, self.active = 0, head(self._contacts, 0)
+
+    def make_room(self, count: int) -> Plan:
+        """Arrays for ``count`` contacts."""
+        if count > len(self._contacts.a):
+            room = int(ROOM * count) + 64
+            self._contacts, self._plan = planar_contacts(room), plan_arrays(room, 3)
+        self.count, self.active = count, head(self._contacts, count)._replace(special=self._contacts.special)
+        return self._plan
+
+    @property
+    def places(self) -> np.ndarray:
+        """(count,) their touches: all of them."""
+        return np.arange(self.count)
+
+    def rank(self, k: int) -> int:
+        """The place of contact ``k`` in the order of the search."""
+        return k
+
+    def fill(self, model, near, touches, step, rows, mobility) -> float:
+        """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
+        return fill_contacts(touches, model.bodies.position, step, rows, model.laws, mobility, self.active)
+
+    def kind(self) -> Kind:
+        """The arrays of the active contacts."""
+        return Kind(self.active, planned(self._plan, self.count))
+
+    def store(self, touches, rows, mobility, tolerance) -> tuple[float, float]:
+        """Keep impulse, moment and status with the touches; returns the largest distance to a cone and sum |P|^2."""
+        return store_contacts(rows, self.active, tolerance, touches)
+
+    def book(self, touches, step, rows, body_kind, works) -> None:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
+        book_contacts(step.before, rows, body_kind, touches, self.active, works)
+
+    def separations(self, rows) -> np.ndarray:
+        """(count,) U_n."""
+        return separations(rows, self.active)
+
+    def explicit(self, rows, dimension) -> Explicit:
+        """The contacts written out; the arm of a body is c (lever_t n - lever_n t), by the definition of the levers."""
+        c, m = self.active, self.count
+        row, law = c.row, c.law
+        frame, arms, wide = np.zeros((m, 3, 3)), np.zeros((2, m, 3)), np.zeros((3, m, 3))
+        target, impulse, moment = wide
+        frame[:, 0, 0], frame[:, 0, 1], frame[:, 2, 2] = row[:, NX], row[:, NY], 1.0
+        frame[:, 1, 0], frame[:, 1, 1] = -row[:, NY], row[:, NX]
+        a, b = c.a.astype(np.int64), c.b.astype(np.int64)
+        for arm, body, n, t in ((arms[0], a, AN, AT), (arms[1], b, BN, BT)):
+            arm[:] = rows[body, 7:] * (row[:, t, None] * frame[:, 0] - row[:, n, None] * frame[:, 1])
+        target[:, 0], target[:, 1] = row[:, RN], row[:, RT]
+        impulse[:, 0], impulse[:, 1], moment[:, 2] = row[:, PN], row[:, PT], law[:, MOMENT]
+        return Explicit(
+            np.arange(m), a, b, frame, *arms, target, np.repeat(row[:, GAMMA, None], 2, axis=1),
+            (law[:, [GLUE, PULL, ROLL]] == 0).all(axis=1), impulse, moment, c.status,
+        )  # fmt: skip

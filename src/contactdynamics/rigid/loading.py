@@ -1,0 +1,78 @@
+"""What acts on the bodies of a simulation from outside: prescribed motions, gravity, forces, springs."""
+
+import numpy as np
+
+from ..errors import InputError
+from . import motion
+from .roster import Roster
+
+
+class Loading:
+    """The loads of a scene on the bodies of a roster."""
+
+    def __init__(self, roster: Roster, scene):
+        self._roster, self._scene = roster, scene
+        self.derive()
+
+    def derive(self) -> None:
+        """Follow bodies that came or went, and springs."""
+        count = len(self._roster.rows)
+        self.force, self._torque = np.zeros((count, 3)), np.zeros((count, 3))
+        self.springs = self._roster.springs()
+
+    def drive(self, rows: np.ndarray, t: float) -> None:
+        """Give the driven bodies in ``rows`` their velocity at the time ``t``."""
+        d = self._scene.dimension
+        for number, (velocity, spin) in self._roster.model.drives.items():
+            row = self._roster.row(number)
+            if row is None:
+                continue
+            rows[row, :d] = velocity(t)
+            if d == 3:
+                rows[row, 3:6] = rows[row, 7] * np.asarray(spin(t))
+            else:
+                rows[row, 5] = rows[row, 7] * np.asarray(spin(t)).item()
+            if not np.isfinite(rows[row, :6]).all():
+                raise InputError(
+                    f"The motion of body {number} is infinite or nan at t = {t:.6g}; make it return finite numbers."
+                )
+
+    def gravity(self, t: float) -> np.ndarray:
+        """(3,) at the time ``t``, m/s^2."""
+        return self._roster.model.gravity if self._scene.steady else self._scene.gravity_at(t)
+
+    def relax(self, bodies, rows: np.ndarray, t: float, h: float) -> bool:
+        """Turn the velocities ``rows`` of the ``bodies`` into free ones after a step h with the loads at ``t``.
+
+        (2004, eq. 36). False where gravity is alone.
+        """
+        loaded, b = self._collect(bodies, rows, t), bodies
+        motion.relax(rows, b.kind, b.mass, b.inertia, b.orientation, self.force, self._torque, self.gravity(t), h,
+                     loaded)  # fmt: skip
+        return loaded
+
+    def _collect(self, bodies, rows, t) -> bool:
+        """Forces and torques at the time ``t``; False where there are none."""
+        forces, d = self._roster.model.forces, self._scene.dimension
+        if not forces and not len(self.springs.first):
+            return False
+        self.force[:], self._torque[:] = 0.0, 0.0
+        for number, loads in forces.items():
+            row = self._roster.row(number)
+            for force, torque in loads if row is not None else ():
+                self.force[row, :d] += force(t)
+                if d == 3:
+                    self._torque[row] += torque(t)
+                else:
+                    self._torque[row, 2] += np.asarray(torque(t)).item()
+        motion.pull_springs(self.springs, bodies.position, bodies.orientation, rows, self.force, self._torque)
+        return True
+
+    def potential(self) -> float:
+        """Energy of gravity, as it is now, and of the springs; J."""
+        model, rows = self._roster.model, self._roster.rows
+        b, aside = model.bodies, np.zeros_like(model.bodies.position)
+        energy = motion.gravity_energy(b.position, b.mass, b.kind, model.gravity)
+        if len(self.springs.first):
+            energy += motion.pull_springs(self.springs, b.position, b.orientation, rows, aside, aside.copy())
+        return energy

@@ -1,0 +1,399 @@
+"""Neighbour lists that follow the motion: which balls may touch, and where all balls and planes are.
+
+Each ball i owns a list of the balls j > i that are nearer than the sum of their two margins. A ball has its own
+reference place; while it has not moved farther than its margin, the lists are complete for it. A ball that has is
+looked up again alone: cells, its own list, and its entry in the lists of others. Fast balls have larger margins, up to
+a bound: memory and time of a search do not grow with the speed. So a few falling grains cost nothing to a heap at rest;
+when many balls need it, all lists are built anew.
+
+`Neighbours` owns the lists; every search reads them. Clusters and polygons have balls too, which hold their parts.
+"""
+
+import copy
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import quaternions
+from .._jit import kernel
+from ..state import FREE
+from .space import OPEN, cell_beside, cell_of, shortest
+
+CELL_GROWTH = 2.0  # buckets of the hash table per ball
+REACH = 10.0  # of the largest radius: the farthest that is looked ahead; `watch` tells of bodies that go farther
+SLACK = 3  # empty places in a list, so that a neighbour can come without a rebuild
+
+
+class Lists(NamedTuple):
+    """Neighbour lists and the cells they come from; S balls."""
+
+    start: np.ndarray  # (S+1,) where the list of a ball begins
+    count: np.ndarray  # (S,) its length
+    other: np.ndarray  # (room,) the neighbours j > i, sorted in each list
+    reference: np.ndarray  # (S, 3) where the ball was looked up last
+    margin: np.ndarray  # (S,) how far it may move from there
+    bucket: np.ndarray  # (S,) its bucket in the hash table of cells
+    head: np.ndarray  # (buckets,) first ball of a bucket, -1 where empty
+    after: np.ndarray  # (S,) next ball in the bucket
+    before: np.ndarray  # (S,) previous one, -1 at the head
+    cell: float  # size of a cell, m
+    base: float  # the margin of slow balls, m
+    largest: float  # radius of the largest ball, m
+
+
+class Listed(NamedTuple):
+    """The neighbour lists alone, as searches read them."""
+
+    start: np.ndarray
+    count: np.ndarray
+    other: np.ndarray
+
+
+class Spheres(NamedTuple):
+    """The balls of a scene where they are now (S,)."""
+
+    places: np.ndarray  # (S, 3) m
+    radius: np.ndarray  # (S,) m
+    centre: np.ndarray  # (S, 3) in the axes of the body, m
+    body: np.ndarray  # (S,)
+    kind: np.ndarray  # (N,) of the bodies
+    deep: int  # 1 in three dimensions, 0 in the plane
+
+
+@kernel
+def place_balls(position, orientation, centre, body, out):
+    """Centres of the balls in space (S, 3)."""
+    for i in range(body.size):
+        k = body[i]
+        x, y, z = position[k, 0], position[k, 1], position[k, 2]
+        if centre[i, 0] != 0.0 or centre[i, 1] != 0.0 or centre[i, 2] != 0.0:
+            dx, dy, dz = quaternions.rotate(orientation[k], centre[i, 0], centre[i, 1], centre[i, 2])
+            x, y, z = x + dx, y + dy, z + dz
+        out[i, 0], out[i, 1], out[i, 2] = x, y, z
+
+
+@kernel(inline=True)
+def _bucket(x, y, z, mask):
+    return (x * 73856093 ^ y * 19349663 ^ z * 83492791) & mask
+
+
+@kernel(inline=True)
+def _speed(rows, body, centre, i):
+    """A bound of the speed of the ball ``i`` at ``centre[i]`` of ``body``."""
+    v = np.sqrt(rows[body, 0] ** 2 + rows[body, 1] ** 2 + rows[body, 2] ** 2)
+    arm = centre[i, 0] ** 2 + centre[i, 1] ** 2 + centre[i, 2] ** 2
+    if arm > 0.0:
+        w = np.sqrt(rows[body, 3] ** 2 + rows[body, 4] ** 2 + rows[body, 5] ** 2) / rows[body, 7]
+        v += w * np.sqrt(arm)
+    return v
+
+
+@kernel
+def wanderers(space, places, centre, body, rows, reference, margin, ahead, out):
+    """Balls that have left their margin, or would within the time ``ahead``; returns their number."""
+    found = 0
+    for i in range(margin.size):
+        x, y, z = shortest(
+            space, places[i, 0] - reference[i, 0], places[i, 1] - reference[i, 1], places[i, 2] - reference[i, 2]
+        )
+        square = x * x + y * y + z * z
+        if ahead > 0.0:
+            square = (np.sqrt(square) + ahead * _speed(rows, body[i], centre, i)) ** 2
+        if square >= margin[i] * margin[i]:
+            out[found] = i
+            found += 1
+    return found
+
+
+@kernel(inline=True)
+def _enter_bucket(i, b, head, after, before, bucket):
+    """Put ball ``i`` at the head of the bucket ``b``."""
+    bucket[i], after[i], before[i] = b, head[b], -1
+    if head[b] >= 0:
+        before[head[b]] = i
+    head[b] = i
+
+
+@kernel
+def link_cells(space, places, first, cell, head, after, before, bucket):
+    """Put the balls from number ``first`` on into the hash table of cells; the last one first."""
+    mask = head.size - 1
+    for i in range(places.shape[0] - 1, first - 1, -1):
+        x, y, z = cell_of(space, places[i, 0], places[i, 1], places[i, 2], cell)
+        _enter_bucket(i, _bucket(x, y, z, mask), head, after, before, bucket)
+
+
+@kernel
+def move_in_cells(space, i, place, cell, head, after, before, bucket):
+    """Take ball ``i`` out of its bucket and put it into that of its present ``place``."""
+    x, y, z = cell_of(space, place[0], place[1], place[2], cell)
+    b = _bucket(x, y, z, head.size - 1)
+    if b == bucket[i]:
+        return
+    if before[i] >= 0:
+        after[before[i]] = after[i]
+    else:
+        head[bucket[i]] = after[i]
+    if after[i] >= 0:
+        before[after[i]] = before[i]
+    _enter_bucket(i, b, head, after, before, bucket)
+
+
+@kernel(inline=True)
+def _can_touch(i, j, body, kind):
+    return body[i] != body[j] and (kind[body[i]] == FREE or kind[body[j]] == FREE)
+
+
+@kernel(inline=True)
+def _near(space, i, j, reference, radius, margin):
+    """Whether i and j may meet without either leaving its margin: by their reference places, not the present ones."""
+    x, y, z = shortest(
+        space, reference[j, 0] - reference[i, 0], reference[j, 1] - reference[i, 1], reference[j, 2] - reference[i, 2]
+    )
+    reach = radius[i] + radius[j] + margin[i] + margin[j]
+    return x * x + y * y + z * z < reach * reach
+
+
+@kernel
+def search(space, i, spheres, lists, above, near, fast):
+    """Neighbours of ball ``i`` (only j > i where ``above``) into ``near`` (S,), sorted, each once; returns how many.
+
+    ``fast`` are the balls with margins above the base: they may be farther from i than its search by cells goes.
+    """
+    places, radius, body, kind, deep = spheres.places, spheres.radius, spheres.body, spheres.kind, spheres.deep
+    reference, margin, head, after = lists.reference, lists.margin, lists.head, lists.after
+    cell, base = lists.cell, lists.base
+    held = 0
+    for n in range(fast.size):
+        j = fast[n]
+        if (j > i or not above) and j != i and _can_touch(i, j, body, kind):
+            if _near(space, i, j, reference, radius, margin):
+                near[held] = j
+                held += 1
+    reach = radius[i] + lists.largest + margin[i] + 2.0 * base  # others have moved up to `base` from their cells
+    steps = int(np.ceil(reach / cell))
+    mask = head.size - 1
+    cx, cy, cz = cell_of(space, places[i, 0], places[i, 1], places[i, 2], cell)
+    for dx in range(-steps, steps + 1):
+        for dy in range(-steps, steps + 1):
+            for dz in range(-steps * deep, steps * deep + 1):
+                x, y, z = cell_beside(space, cx + dx, cy + dy, cz + dz)
+                j = head[_bucket(x, y, z, mask)]
+                while j >= 0:
+                    if (j > i or not above) and j != i and margin[j] <= base:
+                        if _near(space, i, j, reference, radius, margin):
+                            # a bucket may hold several cells: take the ball only in its own one
+                            u, v, w = cell_of(space, reference[j, 0], reference[j, 1], reference[j, 2], cell)
+                            own = u == x and v == y and w == z
+                            if own and _can_touch(i, j, body, kind):
+                                near[held] = j
+                                held += 1
+                    j = after[j]
+    for k in range(1, held):  # insertion sort: a dozen neighbours
+        value, at = near[k], k
+        while at > 0 and near[at - 1] > value:
+            near[at] = near[at - 1]
+            at -= 1
+        near[at] = value
+    return held
+
+
+@kernel
+def build_lists(space, spheres, near, fast, lists):
+    """All lists from the cells; returns the room they need. With too little room in ``other`` nothing is valid."""
+    at, start, count, other = 0, lists.start, lists.count, lists.other
+    for i in range(count.size):
+        held = search(space, i, spheres, lists, True, near, fast)
+        start[i], count[i] = at, held
+        if at + held <= other.size:
+            other[at : at + held] = near[:held]
+        at += held + SLACK
+    start[count.size] = at
+    return at
+
+
+@kernel
+def insert(space, i, j, spheres, lists):
+    """Enter j into the sorted list of i, if it is not there; False where the list is full even after a purge."""
+    start, count, other = lists.start, lists.count, lists.other
+    s = start[i]
+    n = count[i]
+    at = n
+    while at > 0 and other[s + at - 1] >= j:
+        at -= 1
+    if at < n and other[s + at] == j:
+        return True
+    if s + n == start[i + 1]:  # full: drop those that have gone
+        kept = 0
+        for k in range(n):
+            if _near(space, i, other[s + k], lists.reference, spheres.radius, lists.margin):
+                other[s + kept] = other[s + k]
+                kept += 1
+        if kept == n:
+            return False
+        count[i] = n = kept
+        at = n
+        while at > 0 and other[s + at - 1] >= j:
+            at -= 1
+    for k in range(n, at, -1):
+        other[s + k] = other[s + k - 1]
+    other[s + at] = j
+    count[i] += 1
+    return True
+
+
+@kernel(inline=True)
+def own_margin(travel, base, far):
+    """The margin of a ball that goes ``travel`` in a step; ``far`` at most, also where the speed is no number."""
+    if 1.5 * travel <= base:
+        return base
+    return max(base, 3.0 * travel if 3.0 * travel < far else far)
+
+
+@kernel
+def own_margins(travel, base, far):
+    """`own_margin` of many balls (S,)."""
+    out = np.empty(travel.size)
+    for i in range(travel.size):
+        out[i] = own_margin(travel[i], base, far)
+    return out
+
+
+@kernel
+def look_up(space, moved, spheres, rows, ahead, far, near, lists):
+    """Renew the lists of the balls ``moved``; False where a list overflows and all must be built anew."""
+    places, margin, base = spheres.places, lists.margin, lists.base
+    for k in range(moved.size):
+        i = moved[k]
+        lists.reference[i] = places[i]
+        margin[i] = own_margin(ahead * _speed(rows, spheres.body[i], spheres.centre, i), base, far)
+        move_in_cells(space, i, places[i], lists.cell, lists.head, lists.after, lists.before, lists.bucket)
+    fast = np.flatnonzero(margin > base)
+    for k in range(moved.size):
+        i = moved[k]
+        held = search(space, i, spheres, lists, False, near, fast)
+        lists.count[i] = 0
+        for n in range(held):
+            j = near[n]
+            if not insert(space, min(i, j), max(i, j), spheres, lists):
+                return False
+    return True
+
+
+def build(space, spheres: Spheres, rows, ahead: float, far: float, small: float) -> Lists:
+    """Neighbour lists of all balls; margins follow the typical speed, those of fast balls their own, up to ``far``."""
+    s, body = len(spheres.radius), spheres.body
+    speed = np.sqrt((rows[body, :3] ** 2).sum(axis=1))
+    arm = np.sqrt((spheres.centre**2).sum(axis=1))
+    if arm.any():
+        speed = speed + arm * np.sqrt((rows[body, 3:6] ** 2).sum(axis=1)) / rows[body, 7]
+    typical = float(np.quantile(speed, 0.9)) if s else 0.0
+    largest = float(spheres.radius.max()) if s else 1.0
+    base = min(max(0.15 * small, 3.0 * ahead * typical), largest)
+    margin = own_margins(ahead * speed, base, far)
+    fast = np.flatnonzero(margin > base)
+    buckets = 1 << max(4, int(np.ceil(np.log2(max(1, CELL_GROWTH * s)))))
+    bucket, after, before = (np.empty(s, dtype=np.int32) for _ in range(3))
+    start, count, head = np.empty(s + 1, dtype=np.int64), np.empty(s, dtype=np.int32), np.full(buckets, -1, np.int32)
+    near = np.empty(s, dtype=np.int32)
+    reference, cell, room = spheres.places.copy(), 2.0 * largest + 3.0 * base, 8 * s
+    link_cells(space, reference, 0, cell, head, after, before, bucket)
+    while True:
+        other = np.empty(room, dtype=np.int32)
+        found = Lists(start, count, other, reference, margin, bucket, head, after, before, cell, base, largest)
+        need = build_lists(space, spheres, near, fast, found)
+        if need <= room:
+            return found
+        room = need
+
+
+def extend(space, old: Lists, places: np.ndarray, radius: np.ndarray) -> Lists | None:
+    """The lists with room for balls that were added at the end; None where they must be built anew.
+
+    The new balls have no margin yet: the next step looks them up.
+    """
+    known, new = len(old.count), len(places) - len(old.count)
+    if radius.max() > old.largest or len(places) > 2 * len(old.head):
+        return None
+    room = np.full(new, 16, dtype=np.int64)
+    found = old._replace(
+        start=np.concatenate([old.start, old.start[-1] + np.cumsum(room)]),
+        count=np.concatenate([old.count, np.zeros(new, dtype=np.int32)]),
+        other=np.concatenate([old.other[: old.start[-1]], np.zeros(room.sum(), dtype=np.int32)]),
+        reference=np.concatenate([old.reference, places[known:]]),
+        margin=np.concatenate([old.margin, np.zeros(new)]),
+        **{name: np.concatenate([getattr(old, name), np.zeros(new, dtype=np.int32)])
+           for name in ("bucket", "after", "before")},
+    )  # fmt: skip
+    link_cells(space, places, known, found.cell, found.head, found.after, found.before, found.bucket)
+    return found
+
+
+class Neighbours:
+    """Where balls and planes are, and which balls are near each other."""
+
+    def __init__(self, space=OPEN):
+        self.space, self.lists = space, None
+
+    def derive(self, model) -> None:
+        """Follow the balls and planes of the model: at the start, when bodies come or go, or are sorted."""
+        balls, count = model.balls, len(model.balls.radius)
+        self.lists = None  # to be built at the next step
+        self.spheres = Spheres(
+            np.empty((count, 3)), balls.radius, balls.centre, balls.body, model.bodies.kind, model.dimension - 2
+        )
+        self._moved = np.empty(count, dtype=np.int32)
+        self._near = np.empty(count, dtype=np.int32)
+        self.largest = float(balls.radius.max(initial=0.0))
+        self.smallest = float(balls.radius.min()) if count else 1.0
+        arm = np.sqrt((balls.centre**2).sum(axis=1)) + balls.radius
+        self.reach = 2.0 * float(arm.max(initial=0.0))  # no two bodies that touch are farther apart
+
+    @property
+    def listed(self) -> Listed:
+        """The present lists."""
+        return Listed(*self.lists[:3])
+
+    @property
+    def places(self) -> np.ndarray:
+        """(S, 3) centres of the balls in space, m."""
+        return self.spheres.places
+
+    def place(self, model) -> None:
+        """Put balls and planes where their bodies are."""
+        bodies, planes = model.bodies, model.planes
+        place_balls(bodies.position, bodies.orientation, model.balls.centre, model.balls.body, self.places)
+        self.points = bodies.position[planes.body]  # (K, 3)
+        self.normals = np.empty((len(planes.body), 3))
+        place_balls(np.zeros_like(self.points), bodies.orientation[planes.body], planes.normal,
+                    np.arange(len(planes.body)), self.normals)  # fmt: skip
+
+    def follow(self, rows, h: float, anticipate: bool) -> None:
+        """Keep the lists complete: look up the balls that have left their margin, or build all anew."""
+        lists, spheres = self.lists, self.spheres
+        # Without anticipation only present places count: a wide margin saves work, and nothing hangs on it.
+        far = (REACH if anticipate else 1.0) * self.largest
+        if lists is not None:
+            ahead = h if anticipate else 0.0
+            moved = wanderers(self.space, spheres.places, spheres.centre, spheres.body, rows, lists.reference,
+                              lists.margin, ahead, self._moved)  # fmt: skip
+            if moved == 0:
+                return
+            if moved <= 16 + len(spheres.radius) // 20 and look_up(
+                self.space, self._moved[:moved], spheres, rows, h, far, self._near, lists
+            ):
+                return
+        self.lists = build(self.space, spheres, rows, h, far, self.smallest)
+
+    def extend(self, lists: Lists | None, model) -> None:
+        """Take over the lists of before, after `derive`, for balls that were added at the end."""
+        if lists is not None:
+            self.place(model)
+            self.lists = extend(self.space, lists, self.places, model.balls.radius)
+
+    def trial(self) -> "Neighbours":
+        """A copy with arrays of its own."""
+        other = copy.copy(self)
+        other.spheres = self.spheres._replace(places=np.empty_like(self.places))
+        other.lists = self.lists and Lists(*map(copy.copy, self.lists))
+        return other

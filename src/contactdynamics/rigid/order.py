@@ -1,0 +1,191 @@
+"""In which order the contacts of a step are swept.
+
+The bodies in contact are cut into slabs, wider than the distance between any two bodies in contact, across the axis
+along which they spread most. A contact belongs to the slab of the lower one of its bodies. Contacts of two even slabs
+share no free body, so that threads may work on them at the same time; then come the odd ones. The slabs of each kind
+are put together to `GROUPS` groups of about as many contacts, the same for all kinds of equations. Which thread takes
+which group changes nothing: the result is the same to the bit for any number of threads. Each takes neighbouring ones,
+so that its bodies stay in the cache of its core.
+
+Diagonal contacts stand in memory in the order of a sweep. In a group, contacts from `STREAMS` distant places of its
+list follow each other: two contacts of one body in a row would make the processor wait for the velocity just written
+(22 against 17 ns per contact). The other kinds stay as they are found, slab by slab.
+"""
+
+import numpy as np
+from numba import literal_unroll
+
+from .._jit import kernel
+from .equations.contract import GROUPS
+from .search.contract import DIAGONAL
+
+STREAMS, SLABS = 4, 512
+
+
+@kernel
+def spread(position, bodies, total, square):
+    """Add up places of the bodies (K,) and their squares; some thousand contacts tell the spread of all."""
+    every = 1 + bodies.size // 4096
+    for k in range(0, bodies.size, every):
+        i = bodies[k]
+        for c in range(3):
+            total[c] += position[i, c]
+            square[c] += position[i, c] * position[i, c]
+    return (bodies.size + every - 1) // every
+
+
+@kernel
+def grid(total, square, count, open_, reach):
+    """The slabs: their axis, width, the first one and how many there are.
+
+    ``total``, ``square``, ``count`` of `spread`; ``open_`` is the largest gap. The axis is that along which the
+    contacts spread most; slabs hold nearly all of them, the outer ones what is beyond. ``reach``: no two bodies in
+    contact are farther from each other than this and their gap. The width is ``reach`` times a power of 1.25, and the
+    bounds are its multiples: they stay where they are from step to step.
+    """
+    best, axis, middle, count = 0.0, 0, 0.0, max(1, count)
+    for c in range(3):
+        mean = total[c] / count
+        variance = square[c] / count - mean * mean
+        if variance > 1.5 * best:  # the first axis where there is little to choose: slabs do not turn from step to step
+            best, axis, middle = variance, c, mean
+    extent = 6.0 * np.sqrt(best)
+    width = reach if reach > 0.0 else 1.0
+    least = max(1.001 * (reach + open_), extent / SLABS)
+    while width < least:
+        width *= 1.25
+    first = np.floor((middle - 0.5 * extent) / width)
+    return axis, width, first, int(np.floor((middle + 0.5 * extent) / width) - first) + 1
+
+
+def slices(position, bodies, reach) -> np.ndarray:
+    """The order (N,) of bodies slab by slab; in a slab row by row. ``bodies`` (K,) the second ones of the contacts.
+
+    Gaps do not count: they are in no checkpoint.
+    """
+    total, square = np.zeros(3), np.zeros(3)
+    axis, width, _, _ = grid(total, square, spread(position, bodies, total, square), 0.0, reach)
+    if not len(bodies):  # no contact yet
+        axis = int(np.argmax(np.var(position, axis=0)))
+    two, three = (k for k in np.argsort(-np.var(position, axis=0), kind="stable") if k != axis)
+    cells = np.floor(position / width)
+    return np.lexsort((position[:, three], cells[:, two], cells[:, axis]))
+
+
+@kernel
+def count_slabs(some, home, slabs, counts):
+    """Count the contacts ``some`` (`Candidates`) by kind and slab into ``counts`` (kinds, slabs)."""
+    for k in range(some.kind.size):
+        counts[some.kind[k], min(home[some.a[k]], home[some.b[k]], slabs - 1)] += 1
+
+
+@kernel
+def arrange(position, rows, reach, candidates, plans, numbers):
+    """The order of a sweep: fills ``order`` and ``cuts`` of the ``plans``, one for each kind of equations.
+
+    ``candidates`` are those of all searches, ``numbers`` says which kinds the plans are for. Of diagonal contacts,
+    ``few`` gets the place at which each is to stand.
+    """
+    total, square, count, open_ = np.zeros(3), np.zeros(3), 0, 0.0
+    for some in literal_unroll(candidates):
+        count += spread(position, some.b, total, square)
+        for k in range(some.gap.size):
+            open_ = max(open_, some.gap[k])
+    axis, width, first, slabs = grid(total, square, count, open_, reach)
+    scale = 1.0 / width
+    home = np.empty(rows.shape[0], dtype=np.int32)  # the slab of a body; those that do not move follow the others
+    for i in range(home.size):
+        slab = int(min(max(np.floor(position[i, axis] * scale) - first, 0.0), slabs - 1.0))
+        home[i] = slab if rows[i, 6] > 0.0 else slabs
+    counts = np.zeros((numbers.max() + 1, slabs), dtype=np.int64)
+    for some in literal_unroll(candidates):
+        count_slabs(some, home, slabs, counts)
+    group = group_slabs(counts)
+    at = 0
+    for plan in literal_unroll(plans):
+        kind, begin = numbers[at], cut_groups(counts[numbers[at]], group, plan.cuts)
+        at += 1
+        fill_order(candidates, home, slabs, kind, begin, plan)
+        if kind == DIAGONAL:
+            stand_in_order(plan)
+
+
+def as_found(plan, count: int) -> None:
+    """Leave ``count`` contacts in the order in which they were found, as one group."""
+    plan.order[:count] = np.arange(count)
+    plan.cuts[0], plan.cuts[1:] = 0, count
+
+
+@kernel
+def fill_order(candidates, home, slabs, kind, begin, plan):
+    """The contacts of one kind, slab by slab, into the order of its plan."""
+    m, order = 0, plan.order
+    for some in literal_unroll(candidates):
+        for k in range(some.kind.size):
+            if some.kind[k] == kind:
+                slab = min(home[some.a[k]], home[some.b[k]], slabs - 1)
+                order[begin[slab]] = m
+                begin[slab] += 1
+                m += 1
+
+
+@kernel
+def stand_in_order(plan):
+    """Interleave the groups; from then on the contacts stand in this order."""
+    order, few, cuts = plan.order, plan.few, plan.cuts
+    m = cuts[2 * GROUPS]
+    few[:m] = order[:m]
+    for group in range(2 * GROUPS):
+        interleave(few[cuts[group] : cuts[group + 1]], order[cuts[group] :])
+    for k in range(m):
+        few[order[k]] = k
+    for k in range(m):
+        order[k] = k
+
+
+@kernel
+def group_slabs(counts):
+    """The group (slabs,) of each slab: even and odd ones apart, of about as many contacts of all kinds."""
+    slabs = counts.shape[1]
+    group_of, sizes = np.zeros(slabs, dtype=np.int64), counts.sum(axis=0)
+    for parity in range(2):
+        total, at, group = 0, 0, 0
+        for slab in range(parity, slabs, 2):
+            total += sizes[slab]
+        for slab in range(parity, slabs, 2):
+            # a slab goes where its middle is
+            while group < GROUPS - 1 and (2 * at + sizes[slab]) * GROUPS > 2 * (group + 1) * total:
+                group += 1
+            group_of[slab] = parity * GROUPS + group
+            at += sizes[slab]
+    return group_of
+
+
+@kernel
+def cut_groups(counts, group, cuts):
+    """Where the groups of one kind of contacts begin, into ``cuts``; returns where each slab begins."""
+    begin, at, last = np.zeros(counts.size, dtype=np.int64), 0, 0
+    cuts[0] = 0
+    for parity in range(2):
+        for slab in range(parity, counts.size, 2):
+            while last < group[slab]:
+                last += 1
+                cuts[last] = at
+            begin[slab] = at
+            at += counts[slab]
+    while last < 2 * GROUPS:
+        last += 1
+        cuts[last] = at
+    return begin
+
+
+@kernel
+def interleave(list_, out):
+    """Write ``list_`` so that contacts from `STREAMS` places of it follow each other."""
+    length = list_.size
+    stride = (length + STREAMS - 1) // STREAMS
+    at = 0
+    for i in range(stride):
+        for k in range(i, length, stride):
+            out[at] = list_[k]
+            at += 1

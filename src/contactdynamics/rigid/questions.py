@@ -1,0 +1,147 @@
+"""Questions about a scene, and its repair before the start: each builds a step of its own, the motion stays as it is.
+
+A question works on copies: velocities, contacts (`ContactSet.trial`) and, where bodies must move, positions.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..display import short
+from ..errors import InputError
+from ..state import FREE, ContactProblem, Contacts, SolveReport
+from . import assembly, motion
+from .contact_set import ContactSet, Settings
+from .loading import Loading
+from .roster import Roster
+from .step import Step
+
+OVERLAP_LIMIT = 0.05  # of the smaller radius, at the start
+
+
+class Equilibrium(NamedTuple):
+    """The answer of `Simulation.is_equilibrium`; true or false by itself."""
+
+    found: bool
+    largest_velocity: float  # left after one step from rest, over what the largest load alone would give
+    contacts: Contacts  # whose impulses / h balance the loads, where found
+    report: SolveReport
+
+    __repr__ = short
+
+    def __bool__(self):
+        return self.found
+
+
+class State(NamedTuple):
+    """What a question is about."""
+
+    roster: Roster
+    loading: Loading
+    contact_set: ContactSet
+    time: float  # s
+    h: float  # s
+    anticipate: bool
+
+
+def from_rest(state: State, slack: float) -> tuple[np.ndarray, Step, float]:
+    """A step that starts with all bodies at rest, at the present positions: velocities, step, velocity by the loads.
+
+    Bodies nearer than ``slack`` times the smallest radius count as touching.
+    """
+    bodies, rows, h = state.roster.model.bodies, state.roster.rows.copy(), state.h
+    rows[:, :6] = 0.0
+    before = rows.copy()
+    loaded = state.loading.relax(bodies, rows, state.time, h)
+    push = h * np.sqrt((state.loading.force**2).sum(axis=1) / bodies.mass**2).max() if loaded else 0.0
+    near = slack * state.contact_set.near.smallest
+    return rows, Step(state.time, h, near, False, False, before, rows.copy()), push
+
+
+def next_step(state: State, slack: float):
+    """The next step as the simulation would make it, in copies of the bodies: model, velocities, step."""
+    model, rows, h = state.roster.model, state.roster.rows.copy(), state.h
+    bodies = model.bodies._replace(position=model.bodies.position.copy(), orientation=model.bodies.orientation.copy())
+    state.loading.drive(rows, state.time + h / 2)
+    before = rows.copy()
+    motion.drift(bodies.position, bodies.orientation, rows, h / 2)
+    state.loading.relax(bodies, rows, state.time + h / 2, h)
+    near = slack * state.contact_set.near.smallest
+    return model._replace(bodies=bodies), rows, Step(
+        state.time, h, near, state.anticipate, False, before, rows.copy()
+    )  # fmt: skip
+
+
+def contact_problem(state: State, rest: bool, slack: float) -> ContactProblem:
+    """The contact problem of the next step, or of one from rest, as data: see `Simulation.contact_problem`."""
+    trial, model = state.contact_set.trial(), state.roster.model
+    if rest:
+        rows, step, _ = from_rest(state, slack)
+    else:
+        model, rows, step = next_step(state, slack)
+    trial.detect(model, step, rows)
+    trial.fill(model, step, rows, trial.mobility(model))
+    b, d, inverse = model.bodies, model.dimension, np.empty((len(rows), 3, 3))
+    motion.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse)
+    return assembly.assemble(step.free, inverse, *trial.explicit(step.free, d), d)
+
+
+def equilibrium(state: State, slack: float, limit: float, settings: Settings) -> Equilibrium:
+    """Whether the present position is a possible equilibrium: see `Simulation.is_equilibrium`."""
+    model, trial = state.roster.model, state.contact_set.trial()
+    rows, step, push = from_rest(state, slack)
+    falling = step.h * np.linalg.norm(model.gravity)
+    fall = max(np.sqrt((rows[:, :6] ** 2).sum(axis=1).max()), falling, push)
+    trial.detect(model, step, rows)
+    sweeps, before, decided = 0, math.inf, False
+    while not decided:
+        found = trial.solve(model, step, rows, settings)
+        sweeps += found.iterations
+        left = float(np.sqrt((rows[model.bodies.kind == FREE, :6] ** 2).sum(axis=1).max()))
+        share = left / fall if fall > 0 else left
+        solved = found.residual <= settings.tolerance
+        decided = share <= limit or share > 0.5 * before or not solved or settings.tolerance < 1e-14
+        if not decided:  # more exactly, from the impulses found; the velocities again from the free ones
+            before, settings = share, settings._replace(tolerance=0.1 * settings.tolerance)
+            rows[:] = step.free
+    held = bool(share <= limit)
+    message = "One step from rest." if held or solved else (
+        f"Undecided: residual {found.residual:.1e} after {sweeps} sweeps, asked {settings.tolerance:.0e}; raise "
+        "max_iterations, or limit if velocities of its size do not matter."
+    )  # fmt: skip
+    report = SolveReport(found.residual, sweeps, solved, trial.count, found.worst, 0.0, found.cone, found.bipotential,
+                         message)  # fmt: skip
+    return Equilibrium(held, share, trial.described(model, rows), report)
+
+
+def repair(state: State, bound: float, rounds: int, settings: Settings) -> float:
+    """Move overlapping bodies apart: see `Simulation.repair`; returns the largest overlap left over the size."""
+    still, b = state.roster.rows.copy(), state.roster.model.bodies
+    still[:, :6] = 0.0
+    model = state.roster.model._replace(laws=np.zeros_like(state.roster.model.laws))  # without friction
+    step = Step(state.time, 1.0, 0.0, True, True, still, still)
+    trial, settings, left = state.contact_set.trial(), settings._replace(tolerance=1e-8), math.inf
+    trial.derive(model)
+    for _ in range(rounds):
+        rows = still.copy()
+        trial.detect(model, step, rows)
+        left = trial.deepest(model)[0].share
+        if left <= bound:
+            break
+        trial.solve(model, step, rows, settings)
+        motion.drift(b.position, b.orientation, rows, 1.0)
+    return left
+
+
+def check_overlaps(state: State) -> None:
+    """Refuse bodies that overlap by more than a bound."""
+    trial, model, rows = state.contact_set.trial(), state.roster.model, state.roster.rows
+    trial.detect(model, Step(state.time, state.h, 0.0, state.anticipate, False, rows, rows), rows)
+    overlap, size = trial.deepest(model)
+    if overlap.share > OVERLAP_LIMIT:
+        a, b = (int(model.bodies.identity[row]) for row in (overlap.a, overlap.b))
+        raise InputError(
+            f"Bodies {a} and {b} overlap by {overlap.share:.0%} of the smaller {size} at the start; move them apart, "
+            "or let Simulation(..., repair=True) do it."
+        )

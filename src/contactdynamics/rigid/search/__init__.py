@@ -1,0 +1,1 @@
+"""Searches: where bodies touch, and what is remembered of it from step to step."""

@@ -1,0 +1,373 @@
+"""Where balls touch each other and planes.
+
+Active pairs are found in lexicographic order, balls first and planes after them, and take over the memory of the last
+step by a merge of the two sorted lists.
+"""
+
+import copy
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import kernel
+from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, ROLLING, SPINNING, TAU, TENSION
+from ...state import FREE, OPEN, SEPARATING
+from ..space import shortest
+from .contract import DIAGONAL, FULL, Candidates, Outlook, Overlap
+from .pairs import Pairs, deepest_pair, head_of, pair_arrays, pair_size, recall, renumber
+
+ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers, and taken as such
+MEMORY = ("first", "second", "impulse", "moment", "status")
+ROOM = 1.03  # of arrays that follow the number of contacts, over what is needed
+
+
+class Rules(NamedTuple):
+    """What decides which equations a pair of balls has, and whether it may pull."""
+
+    law_index: np.ndarray  # (M, M) law of a pair of materials
+    simple_law: np.ndarray  # (L,) Coulomb's, isotropic
+    sticky: np.ndarray  # (L,) with cohesion or tension
+    simple_body: np.ndarray  # (N,) without lever arms
+    outlined: np.ndarray  # (S,) balls that only hold a part of a polygon: left out
+
+
+@kernel(inline=True)
+def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, position):
+    """U_n of a pair of bodies at the point p; the spin of a ball has no part in it."""
+    u = (rows[b, 0] - rows[a, 0]) * nx + (rows[b, 1] - rows[a, 1]) * ny + (rows[b, 2] - rows[a, 2]) * nz
+    for side in range(2):
+        body, sign = (a, -1.0) if side == 0 else (b, 1.0)
+        if rows[body, 7] == 1.0:  # not a ball: w x arm, with s = w
+            x, y, z = px - position[body, 0], py - position[body, 1], pz - position[body, 2]
+            wx, wy, wz = rows[body, 3], rows[body, 4], rows[body, 5]
+            u += sign * (nx * (wy * z - wz * y) + ny * (wz * x - wx * z) + nz * (wx * y - wy * x))
+    return u
+
+
+@kernel(inline=True)
+def takes_part(gap, held, status, keep, sticky, anticipate, u, h, size):
+    """Whether a pair with this gap is active; ``held``: it stands in the memory with this ``status``.
+
+    ``anticipate``: also pairs whose gap would close within the step at the normal velocity ``u``, and those that pushed
+    in the last step. ``keep``: everything in the memory stays. ``sticky``: cohesion or tension holds the
+    pair once it has touched. A rounding of the gap does not decide: balls that touch in exact numbers take part.
+    """
+    if gap <= ROUNDING * size:
+        return True
+    if sticky and (gap <= 1e-9 * size or (held and status > SEPARATING)):
+        return True
+    if not anticipate:
+        return False
+    return (held and (keep or status > SEPARATING)) or gap + h * u < -1e-9 * size
+
+
+@kernel
+def find_ball_contacts(space, spheres, material, lists, rules, position, outlook, old, out):
+    """Active pairs of balls, in order, into ``out``; returns their number (more than its room: do it again)."""
+    # Arrays out of the tuples once: taken inside the loop, each is counted as a reference again and again.
+    first, second, rule, kind, gaps, normal, source, bodies_a, bodies_b = (
+        out.first, out.second, out.law, out.kind, out.gap, out.normal, out.source, out.a, out.b
+    )  # fmt: skip
+    places, radius, body = spheres.places, spheres.radius, spheres.body
+    start, count, other = lists.start, lists.count, lists.other
+    law_index, simple_law, sticky_law, simple_body, outlined = rules
+    one, two, h, slack, anticipate, keep = outlook
+    known_first, known_second, known_status, known = old.first, old.second, old.status, old.balls
+    found, k, room, near = 0, 0, first.size, np.empty(count.max() + 1 if count.size else 1, dtype=np.int32)
+    wide, shaped = anticipate or sticky_law.any(), outlined.any()  # open gaps may take part; there are polygons
+    for i in range(radius.size):
+        a, made, plain = body[i], material[i], simple_body[body[i]]
+        xi, yi, zi, ri = places[i, 0], places[i, 1], places[i, 2], radius[i] + slack
+        chosen = 0
+        for n in range(start[i], start[i] + count[i]):  # without a branch, which nobody could foresee
+            j = other[n]
+            x, y, z = shortest(space, places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi)
+            touch = ri + radius[j]
+            near[chosen] = j
+            chosen += wide or x * x + y * y + z * z <= touch * touch * (1.0 + ROUNDING)
+        for n in range(chosen):
+            j = near[n]
+            x, y, z = shortest(space, places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi)
+            square = x * x + y * y + z * z
+            touch = ri + radius[j]
+            if shaped and (outlined[i] or outlined[j]):  # holds a polygon: see `outlines`
+                continue
+            distance = np.sqrt(square)
+            gap, f = distance - touch, 1.0 / distance
+            nx, ny, nz = x * f, y * f, z * f
+            while k < known and (known_first[k] < i or (known_first[k] == i and known_second[k] < j)):
+                k += 1
+            held = k < known and known_first[k] == i and known_second[k] == j
+            b = body[j]
+            law = law_index[made, material[j]]
+            if gap > 0.0:
+                u, r = 0.0, radius[j]
+                if anticipate:
+                    u = (one[b, 0] - one[a, 0]) * nx + (one[b, 1] - one[a, 1]) * ny + (one[b, 2] - one[a, 2]) * nz
+                    v = (two[b, 0] - two[a, 0]) * nx + (two[b, 1] - two[a, 1]) * ny + (two[b, 2] - two[a, 2]) * nz
+                    if one[a, 7] == 1.0 or one[b, 7] == 1.0:  # not balls: their spins have a part in it
+                        px, py, pz = places[j, 0] - r * nx, places[j, 1] - r * ny, places[j, 2] - r * nz
+                        u = normal_velocity(one, a, b, nx, ny, nz, px, py, pz, position)
+                        v = normal_velocity(two, a, b, nx, ny, nz, px, py, pz, position)
+                    u = min(u, v)
+                status = known_status[k] if held else OPEN
+                if not takes_part(gap, held, status, keep, sticky_law[law], anticipate, u, h, r):
+                    continue
+                gap = gap if gap > ROUNDING * r else 0.0
+            if found < room:
+                first[found], second[found], rule[found], gaps[found] = i, j, law, gap
+                bodies_a[found], bodies_b[found] = a, b
+                kind[found] = DIAGONAL if plain and simple_body[b] and simple_law[law] else FULL
+                normal[found, 0], normal[found, 1], normal[found, 2] = nx, ny, nz
+                source[found] = k if held else -1
+            found += 1
+    return found
+
+
+@kernel
+def find_plane_contacts(spheres, material, normals, points, planes, rules, position, outlook, old, at, out):
+    """Active pairs of a plane and a ball, in order, into ``out`` from row ``at`` on; returns the row after them."""
+    first, second, rule, kind, gaps, normal, source, bodies_a, bodies_b = (
+        out.first, out.second, out.law, out.kind, out.gap, out.normal, out.source, out.a, out.b
+    )  # fmt: skip
+    places, radius, body, body_kind = spheres.places, spheres.radius, spheres.body, spheres.kind
+    plane_body, plane_material = planes.body, planes.material
+    law_index, simple_law, sticky_law, simple_body, outlined = rules
+    one, two, h, slack, anticipate, keep = outlook
+    known_first, known_second, known_status = old.first, old.second, old.status
+    found, k, known, room = at, old.balls, old.first.size, first.size
+    wide = anticipate or sticky_law.any()
+    for p in range(plane_body.size):
+        a = plane_body[p]
+        nx, ny, nz = normals[p, 0], normals[p, 1], normals[p, 2]
+        level = nx * points[p, 0] + ny * points[p, 1] + nz * points[p, 2] + slack
+        turns = one[a, 3] != 0.0 or one[a, 4] != 0.0 or one[a, 5] != 0.0  # a plane's spin is prescribed: `two` has it
+        for i in range(radius.size):
+            gap = nx * places[i, 0] + ny * places[i, 1] + nz * places[i, 2] - level - radius[i]
+            b = body[i]
+            if (gap > ROUNDING * radius[i] and not wide) or body_kind[b] != FREE or outlined[i]:
+                continue
+            while k < known and (known_first[k] < p or (known_first[k] == p and known_second[k] < i)):
+                k += 1
+            held = k < known and known_first[k] == p and known_second[k] == i
+            law, u, r = law_index[plane_material[p], material[i]], 0.0, radius[i]
+            if anticipate:
+                u = (one[b, 0] - one[a, 0]) * nx + (one[b, 1] - one[a, 1]) * ny + (one[b, 2] - one[a, 2]) * nz
+                v = (two[b, 0] - two[a, 0]) * nx + (two[b, 1] - two[a, 1]) * ny + (two[b, 2] - two[a, 2]) * nz
+                if turns or one[b, 7] == 1.0:
+                    px, py, pz = places[i, 0] - r * nx, places[i, 1] - r * ny, places[i, 2] - r * nz
+                    u = normal_velocity(one, a, b, nx, ny, nz, px, py, pz, position)
+                    v = normal_velocity(two, a, b, nx, ny, nz, px, py, pz, position)
+                u = min(u, v)
+            if not takes_part(gap, held, known_status[k] if held else OPEN, keep, sticky_law[law], anticipate, u, h, r):
+                continue
+            gap = gap if gap <= 0.0 or gap > ROUNDING * r else 0.0
+            if found < room:
+                first[found], second[found], rule[found], gaps[found] = p, i, law, gap
+                bodies_a[found], bodies_b[found] = a, b
+                kind[found] = DIAGONAL if simple_body[a] and simple_body[b] and simple_law[law] else FULL
+                normal[found, 0], normal[found, 1], normal[found, 2] = nx, ny, nz
+                source[found] = k if held else -1
+            found += 1
+    return found
+
+
+@kernel
+def recover_pairs(position, rows, pairs, which, depth, radius, keep, most, gravity, mass):
+    """Move bodies apart until no contact overlaps by more than ``keep`` of the smaller radius, each by ``most`` at
+    most.
+
+    Gauss-Seidel on displacements over the pairs ``which``, without friction, in the metric of masses; velocities stay
+    as they are. ``depth`` over the smaller radius. Returns the work done against gravity.
+    """
+    shift = np.zeros((rows.shape[0], 3))
+    for _ in range(100):
+        moved = 0.0
+        for k in range(which.size):
+            pair = which[k]
+            a, b, size, n = pairs.a[pair], pairs.b[pair], pair_size(pairs, radius, pair), pairs.normal[pair]
+            open_ = (depth[k] - keep) * size
+            for c in range(3):
+                open_ -= n[c] * (shift[b, c] - shift[a, c])
+            if open_ > 0.0:
+                moved = max(moved, open_ / size)
+                share = open_ / (rows[a, 6] + rows[b, 6])
+                for c in range(3):
+                    shift[a, c] -= rows[a, 6] * share * n[c]
+                    shift[b, c] += rows[b, 6] * share * n[c]
+        if moved < 0.1 * keep:
+            break
+    work = 0.0
+    for i in range(shift.shape[0]):
+        size = np.sqrt(shift[i, 0] ** 2 + shift[i, 1] ** 2 + shift[i, 2] ** 2)
+        scale = most / size if size > most else 1.0
+        for c in range(3):
+            position[i, c] += scale * shift[i, c]
+            work -= mass[i] * gravity[c] * scale * shift[i, c]
+    return work
+
+
+def turning(model) -> np.ndarray:
+    """(N,) bodies whose spin is prescribed and not surely zero: only a constant is."""
+    which = [
+        identity for identity, (_, spin) in model.drives.items()
+        if getattr(spin, "kind", "") != "constant" or np.any(spin(0.0))
+    ]  # fmt: skip
+    return np.isin(model.bodies.identity, which)
+
+
+class BallSearch:
+    """Active pairs of balls and planes: see `Search`."""
+
+    size, rests = "radius", False
+
+    def __init__(self):
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop contacts and memory; arrays handed out before stay as they are."""
+        self.found = pair_arrays(0)
+        self._own_arrays()
+
+    def _own_arrays(self) -> None:
+        self._spare, self._filled, self._scratch = pair_arrays(0), pair_arrays(0), pair_arrays(0)
+
+    @property
+    def status(self) -> np.ndarray:
+        """(K,) of the active pairs."""
+        return self.found.status
+
+    def derive(self, model, near) -> bool:
+        """Follow balls, planes and laws of the model; whether there are balls but those that hold polygons."""
+        laws, balls, planes = model.laws, model.balls, model.planes
+        isotropic = laws[:, FRICTION_1] == laws[:, FRICTION_2]
+        simple_law = isotropic & (laws[:, [TAU, ROLLING, SPINNING, COHESION, TENSION]] == 0).all(axis=1)
+        outlined = np.zeros(len(balls.radius), dtype=bool)
+        outlined[np.searchsorted(balls.body, model.corners.body) + model.corners.part] = True
+        simple_body = model.bodies.simple.copy()
+        simple_body[planes.body] = ~turning(model)[planes.body]
+        self.rules = Rules(model.law_index, simple_law, (laws[:, [COHESION, TENSION]] > 0).any(axis=1), simple_body,
+                           outlined)  # fmt: skip
+        self.present = not outlined.all()
+        touched = simple_body[balls.body[~outlined]].all() and simple_body[planes.body].all()
+        self.all_diagonal = not self.present or bool(touched and simple_law.all())
+        return self.present
+
+    @property
+    def equations(self) -> tuple:
+        """Numbers of the equations that the pairs may belong to."""
+        return (DIAGONAL,) if self.all_diagonal else (DIAGONAL, FULL)
+
+    @property
+    def needs_inertia(self) -> bool:
+        """Whether some equations need more of a body than its row."""
+        return not self.all_diagonal
+
+    @property
+    def sortable(self) -> bool:
+        """Whether the pairs may be turned round."""
+        return self.all_diagonal
+
+    def sizes(self, model) -> np.ndarray:
+        """(S,) the radii of the balls."""
+        return model.balls.radius
+
+    def second_bodies(self, model) -> np.ndarray:
+        """(K,) the second bodies of the pairs, also of those that come from a checkpoint."""
+        return model.balls.body[self.found.second]
+
+    def find(self, model, near, outlook: Outlook) -> int:
+        """Find the active pairs, with the memory of the present ones, which they replace; returns how many they are."""
+        material, position, old = model.balls.material, model.bodies.position, self.found
+        while True:
+            out = self._spare
+            count = total = find_ball_contacts(
+                near.space, near.spheres, material, near.listed, self.rules, position, outlook, old, out
+            )
+            if len(model.planes.body):
+                total = find_plane_contacts(
+                    near.spheres, material, near.normals, near.points, model.planes, self.rules, position, outlook, old,
+                    count, out,
+                )  # fmt: skip
+            if total <= len(out.first):
+                break
+            room = int(ROOM * total) + 16
+            if len(self._scratch.first) < room:
+                self._spare = self._scratch = pair_arrays(room)
+                self._filled = pair_arrays(0)  # it would keep what was shared before
+            else:
+                self._spare = pair_arrays(room, self._scratch)
+        if total:
+            recall(old, out, total, not self.all_diagonal)
+        self._spare, self._filled = self._filled, out
+        self.found = head_of(out, total, count)
+        return total
+
+    def candidates(self) -> Candidates:
+        """The active pairs."""
+        return Candidates(self.found.a, self.found.b, self.found.gap, self.found.kind)
+
+    def counts(self) -> dict:
+        """How many pairs belong to which equations."""
+        if self.all_diagonal:
+            return {DIAGONAL: len(self.found.kind)}
+        full = int(np.count_nonzero(self.found.kind == FULL))
+        return {DIAGONAL: len(self.found.kind) - full, FULL: full}
+
+    def points(self, near, places) -> np.ndarray:
+        """(k, 3) where the pairs in these ``places`` touch: halfway in the gap."""
+        pairs, ball = self.found, self.found.second[places]
+        reach = near.spheres.radius[ball] + 0.5 * pairs.gap[places]
+        return near.places[ball] - reach[:, None] * pairs.normal[places]
+
+    def deepest(self, model) -> Overlap:
+        """The largest overlaps."""
+        pairs = self.found
+        depth, share, k = deepest_pair(pairs.gap, pairs.first, pairs.second, pairs.balls, model.balls.radius)
+        return Overlap(depth, share, *((int(pairs.a[k]), int(pairs.b[k])) if k >= 0 else (-1, -1)))
+
+    def recover(self, model, rows, which, opening, above, keep, most) -> float:
+        """Open overlaps at the end of a step: see `ContactSet.recover`."""
+        pairs, radius = self.found, model.balls.radius
+        size = radius[pairs.second[which]]
+        of_balls = which < pairs.balls
+        size[of_balls] = np.minimum(size[of_balls], radius[pairs.first[which[of_balls]]])
+        depth = -(pairs.gap[which] + opening) / size
+        if depth.max(initial=0.0) <= above:
+            return 0.0
+        bodies = model.bodies
+        return recover_pairs(bodies.position, rows, pairs, which, depth, radius, keep, most, model.gravity, bodies.mass)
+
+    def remove(self, ball: np.ndarray, plane: np.ndarray) -> None:
+        """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""
+        pairs, new_ball, new_plane = self.found, np.cumsum(ball) - 1, np.cumsum(plane) - 1
+        keep = np.concatenate([ball[pairs.first[: pairs.balls]], plane[pairs.first[pairs.balls :]]])
+        keep &= ball[pairs.second]
+        split = int(keep[: pairs.balls].sum())
+        kept = Pairs(*(array[keep] for array in pairs[:-1]), split)
+        first = np.concatenate([new_ball[kept.first[:split]], new_plane[kept.first[split:]]]).astype(np.int32)
+        self.found = kept._replace(first=first, second=new_ball[kept.second].astype(np.int32))
+
+    def renumber(self, order: np.ndarray) -> None:
+        """Follow a sorting of the balls: ball ``order[k]`` becomes ball k."""
+        self.found = renumber(self.found, order)
+
+    def memory(self) -> dict:
+        """The arrays of a checkpoint."""
+        pairs = self.found
+        held = np.flatnonzero(pairs.status)
+        return {name: getattr(pairs, name)[held] for name in MEMORY} | {"plane": held >= pairs.balls}
+
+    def restore(self, checkpoint: dict) -> None:
+        """Take over the memory of a checkpoint."""
+        held = {name: checkpoint[name] for name in MEMORY}
+        blank = pair_arrays(len(held["status"]))
+        for array in blank[:-1]:
+            array[:] = 0
+        self.found = blank._replace(**held, balls=int((~checkpoint["plane"]).sum()))
+
+    def trial(self) -> "BallSearch":
+        """A copy that goes on with the memory, in arrays of its own."""
+        other = copy.copy(self)
+        other._own_arrays()
+        return other

@@ -1,0 +1,98 @@
+"""What all searches have in common: a *search* finds where bodies touch, and remembers it from step to step.
+
+The list of active contacts is kept in the order of the pairs, so that every bit of the result is independent of when
+the neighbour lists were built; impulse and status of a contact carry over to the next step (2003, section 8).
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+# The kinds of equations that contacts may need: all balls; lever arms or other laws; polygons.
+DIAGONAL, FULL, PLANAR = range(3)
+
+
+class Outlook(NamedTuple):
+    """By which velocities a search looks ahead, and what counts as touching."""
+
+    one: np.ndarray  # (N, 8) velocities; a gap closes at the more dangerous of the two
+    two: np.ndarray  # (N, 8)
+    h: float  # s
+    slack: float  # bodies nearer than this count as touching, m
+    anticipate: bool  # contacts whose gap would close within the step are active
+    keep: bool  # what is active stays
+
+
+class Candidates(NamedTuple):
+    """The active contacts of a search (K,), as the order of the sweeps needs them."""
+
+    a: np.ndarray  # (K,) rows of the bodies
+    b: np.ndarray  # (K,)
+    gap: np.ndarray  # (K,) m
+    kind: np.ndarray  # (K,) number of the equations that each belongs to
+
+
+class Overlap(NamedTuple):
+    """The deepest places."""
+
+    depth: float  # largest overlap, m
+    share: float  # largest overlap over the size of the smaller body
+    a: int  # rows of the bodies of the latter; -1 where nothing overlaps
+    b: int
+
+
+class Search(Protocol):
+    """What a `ContactSet` asks of a search; ``near`` are the `Neighbours`."""
+
+    equations: tuple  # numbers of the equations that its contacts may belong to
+    needs_inertia: bool  # whether these need more of a body than its row
+    sortable: bool  # whether bodies may be sorted: the contacts can be turned round
+    rests: bool  # whether quiet steps are improved beyond the tolerance: see `solvers.aim`
+    found: NamedTuple  # the active contacts, with their memory: impulse and status
+    size: str  # what overlaps are measured by, in words
+    status: np.ndarray  # (K,) of the active contacts
+
+    def derive(self, model, near) -> bool:
+        """Follow the tables of the model: when bodies come or go, or are sorted; whether there is anything to find."""
+
+    def find(self, model, near, outlook: Outlook) -> int:
+        """Find the active contacts, with the memory of the present ones, which they replace; returns their number."""
+
+    def candidates(self) -> Candidates:
+        """The active contacts."""
+
+    def counts(self) -> dict:
+        """How many contacts belong to which equations."""
+
+    def sizes(self, model) -> np.ndarray:
+        """(S,) radii of the balls inside the parts, m: overlaps are measured by them."""
+
+    def second_bodies(self, model) -> np.ndarray:
+        """(K,) rows of the second bodies, also of contacts that come from a checkpoint."""
+
+    def points(self, near, places) -> np.ndarray:
+        """(k, 3) where the contacts in these ``places`` of the list act, m."""
+
+    def deepest(self, model) -> Overlap:
+        """The largest overlaps."""
+
+    def recover(self, model, rows, which, opening, above, keep, most) -> float:
+        """Open overlaps at the end of a step: see `ContactSet.recover`; returns the work against gravity."""
+
+    def remove(self, ball, plane) -> None:
+        """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""
+
+    def renumber(self, order) -> None:
+        """Follow a sorting of the balls: ball ``order[k]`` becomes ball k."""
+
+    def memory(self) -> dict:
+        """The arrays of a checkpoint."""
+
+    def restore(self, checkpoint: dict) -> None:
+        """Take over the memory of a checkpoint."""
+
+    def forget(self) -> None:
+        """Drop contacts and memory; arrays handed out before stay as they are."""
+
+    def trial(self) -> "Search":
+        """A copy that goes on with the memory, in arrays of its own."""

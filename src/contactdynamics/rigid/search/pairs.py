@@ -1,0 +1,104 @@
+"""The list of active pairs of balls and planes, with its memory."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import kernel
+from ...state import OPEN
+
+
+class Pairs(NamedTuple):
+    """The active pairs of a step (K,): pairs of balls, then pairs of a plane and a ball; with their memory."""
+
+    first: np.ndarray  # (K,) ball, or plane for the rows from `balls` on
+    second: np.ndarray  # (K,) ball
+    a: np.ndarray  # (K,) rows of their bodies
+    b: np.ndarray  # (K,)
+    law: np.ndarray  # (K,)
+    kind: np.ndarray  # (K,) number of the equations that they belong to
+    gap: np.ndarray  # (K,) m
+    normal: np.ndarray  # (K, 3) from the first to the second
+    impulse: np.ndarray  # (K, 3) in space, on the second body, N s
+    moment: np.ndarray  # (K, 3) in space, N m s
+    status: np.ndarray  # (K,)
+    source: np.ndarray  # (K,) row of the same pair in the list before, -1 where it is new
+    balls: int  # number of pairs of balls
+
+
+SCRATCH = ("a", "b", "law", "kind", "gap", "normal", "source")  # of the present list alone: no memory
+
+
+def pair_arrays(room: int, scratch: Pairs | None = None) -> Pairs:
+    """Arrays for ``room`` pairs, none of them used; those that are no memory may be shared with another list."""
+    first, second, law, source = (np.empty(room, dtype=np.int32) for _ in range(4))
+    a, b = (np.empty(room, dtype=np.uint32) for _ in range(2))
+    vectors = np.empty((room, 3)), np.empty((room, 3)), np.zeros((room, 3))
+    pairs = Pairs(
+        first, second, a, b, law, np.empty(room, dtype=np.int8), np.empty(room), *vectors,
+        np.empty(room, dtype=np.int8), source, 0,
+    )  # fmt: skip
+    return pairs if scratch is None else pairs._replace(**{name: getattr(scratch, name)[:room] for name in SCRATCH})
+
+
+def head_of(pairs: Pairs, count: int, balls: int) -> Pairs:
+    """The first ``count`` pairs, ``balls`` of them of balls."""
+    return Pairs(*(array[:count] for array in pairs[:-1]), balls)
+
+
+def renumber(pairs: Pairs, order: np.ndarray) -> Pairs:
+    """The pairs when ball ``order[k]`` becomes ball k: sorted again; where the two change places, so does the sign."""
+    new, n = np.argsort(order).astype(np.int32), pairs.balls
+    first, second = pairs.first.copy(), new[pairs.second]
+    first[:n] = new[first[:n]]
+    sign = np.ones((len(first), 1))
+    sign[:n][first[:n] > second[:n]] = -1.0
+    low, high = np.minimum(first[:n], second[:n]), np.maximum(first[:n], second[:n])
+    first[:n], second[:n] = low, high
+    sort = np.lexsort((second, first, np.arange(len(first)) >= n))
+    turned = pairs._replace(
+        first=first, second=second, normal=sign * pairs.normal, impulse=sign * pairs.impulse,
+        moment=sign * pairs.moment,
+    )  # fmt: skip
+    return Pairs(*(column[sort] for column in turned[:-1]), n)
+
+
+@kernel(inline=True)
+def pair_size(pairs, radius, k):
+    """The smaller radius of pair ``k``."""
+    size = radius[pairs.second[k]]
+    return min(size, radius[pairs.first[k]]) if k < pairs.balls else size
+
+
+@kernel
+def recall(old, out, total, moments):
+    """Take over impulse and status, and ``moments`` where there may be some, of the pairs that stand in ``old``."""
+    impulse, moment, status, source = out.impulse, out.moment, out.status, out.source
+    old_impulse, old_moment, old_status = old.impulse, old.moment, old.status
+    for at in range(total):
+        k = source[at]
+        if k < 0:
+            status[at] = OPEN
+            for c in range(3):
+                impulse[at, c] = moment[at, c] = 0.0
+        else:
+            status[at] = old_status[k]
+            for c in range(3):
+                impulse[at, c] = old_impulse[k, c]
+            if moments:
+                for c in range(3):
+                    moment[at, c] = old_moment[k, c]
+
+
+@kernel
+def deepest_pair(gap, first, second, balls, radius):
+    """The largest overlap (m), the largest one over the smaller radius, and its pair; -1 where none overlaps."""
+    depth, share, worst = 0.0, 0.0, -1
+    for k in range(gap.size):
+        if gap[k] < 0.0:
+            depth = max(depth, -gap[k])
+            size = radius[second[k]]
+            part = -gap[k] / (min(size, radius[first[k]]) if k < balls else size)
+            if part > share:
+                share, worst = part, k
+    return depth, share, worst

@@ -1,0 +1,35 @@
+"""The list of active contacts of polygons, with its memory."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+NEAR = 1e-4  # of the size: gaps up to this are in the active set (see `polygons`)
+FIRST, SECOND, FEATURE, END, AXIS, LAW = range(6)
+SIZE, NX, NY, X, Y = range(5)
+
+
+class Touches(NamedTuple):
+    """Active contacts with polygons (K,), in the order of their pairs, those with half-planes last; with memory."""
+
+    index: np.ndarray  # (K, 6) FIRST ball (or plane, from row `planes` on), SECOND ball, FEATURE, END, AXIS, LAW
+    a: np.ndarray  # (K,) rows of the bodies
+    b: np.ndarray  # (K,)
+    gap: np.ndarray  # (K,) m
+    place: np.ndarray  # (K, 5) SIZE of the smaller body, normal (from first to second), point (halfway in the gap)
+    memory: np.ndarray  # (K, 3) impulse on the second body in space (N s), moment (N m s)
+    status: np.ndarray  # (K,)
+    planes: int  # row of the first contact with a half-plane
+
+
+def touch_arrays(room: int) -> Touches:
+    """Arrays for ``room`` contacts, none of them used."""
+    return Touches(
+        np.zeros((room, 6), dtype=np.int32), *(np.zeros(room, dtype=np.uint32) for _ in range(2)), np.zeros(room),
+        np.zeros((room, 5)), np.zeros((room, 3)), np.zeros(room, dtype=np.int8), 0,
+    )  # fmt: skip
+
+
+def head_of(touches: Touches, count: int, planes: int) -> Touches:
+    """The first ``count`` rows."""
+    return Touches(*(array[:count] for array in touches[:-1]), planes)

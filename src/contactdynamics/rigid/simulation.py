@@ -1,0 +1,442 @@
+"""A rigid-body scene in motion: `Simulation`, with two doors, `run` and `step`.
+
+One step, in this order: the functions in `before_step`; driven bodies take their velocity at t_m; half a drift to
+(t_m, q_m); forces and free velocity; neighbours, gaps, active contacts; frames, targets and first guess; the solver;
+energy ledger; half a drift; recovery; recorders. Bodies are in the `roster`, loads in `loading`, contacts in the
+`contact_set`, energies in the `ledger`; what the user reads and changes is in `access`, what is asked without moving
+anything in `questions`, what goes to files and comes from them in `files`.
+"""
+
+import contextlib
+import warnings
+from typing import NamedTuple, Unpack
+
+import numpy as np
+
+from .._jit import clock
+from ..display import pictured
+from ..errors import (
+    ConvergenceError,
+    ConvergenceWarning,
+    EnergyWarning,
+    InputError,
+    StepWarning,
+    check_flags,
+    check_function,
+    count_of_steps,
+    is_number,
+    is_one_of,
+    is_whole,
+)
+from ..scenes import hooks
+from ..scenes.scene import Scene
+from ..signatures import SimulationOptions, ViewOptions
+from ..state import ContactProblem, Frame, SolveReport
+from . import interrupts, motion, questions, watch
+from .access import Access
+from .contact_set import Settings, Solved
+from .equations.contract import GROUPS
+from .ledger import NO_GAIN
+from .neighbours import REACH
+from .solvers import SOLVERS
+from .step import Step
+from .threads import Team
+
+SORT_FROM, SORT_EVERY = 1000, 1000  # balls from which bodies are sorted in space, and steps from one time to the next
+STAGES = ("detection", "frames", "solve", "integrate", "record")
+
+
+class SceneStep(NamedTuple):
+    """What `Simulation.step` returns."""
+
+    time: float  # s, at the end of the step
+    contacts: int
+    report: SolveReport
+    seconds: dict  # wall time by stage
+
+
+class Simulation(Access):
+    """The motion of a `Scene` by the midpoint scheme of 2003/2004.
+
+    The scene is copied and closed: `add`, `add_many`, `remove`, `force`, `spring`, `material`, `contact` and `gravity`
+    of the simulation are the doors from then on.
+
+    Parameters
+    ----------
+    time_step
+        h, s.
+    tolerance
+        Residual to which the contacts of each step are solved (see `SolveReport`).
+    max_iterations
+        Sweeps at most in a step.
+    solver
+        "accelerated" (Nesterov's extrapolation around Gauss-Seidel, on the contacts that need it) or "nlgs" (plain
+        Gauss-Seidel, the reference); the law and the residual are the same.
+    threads
+        Threads that sweep, 8 at most; the result is the same to the bit. More than one pays on an idle machine only.
+    penetration
+        "moreau" (contacts active where the gap at the midpoint is <= 0) or "anticipate" (nothing sinks in by more than
+        about 1 % of the smaller radius, which the tolerance may leave).
+    recovery
+        Speed (m/s) at most at which existing overlaps above 0.2 % of a radius are opened; none by default. Bodies are
+        moved, velocities stay as they are; the work against gravity is in the ledger.
+    on_failure
+        "warn" (once per run, with a count), "raise" or "ignore" where a step is not solved to the tolerance, and where
+        a body flies away.
+    repair
+        Move overlapping bodies apart before the start, by the shortest displacement in the metric of masses.
+    recorders
+        Objects called with the simulation, such as `HDF5`.
+    about
+        Anything worth keeping in the result file: a dict of numbers and words.
+    check
+        Look for overlaps and for too long a step before the start.
+    """
+
+    RECOVER_ABOVE, RECOVER_TO = 2e-3, 5e-4  # of the smaller radius: recovery begins and ends there
+
+    def __init__(
+        self,
+        scene: Scene,
+        *,
+        time_step: float,
+        tolerance: float = 1e-3,
+        max_iterations: int = 1000,
+        solver: str = "accelerated",
+        threads: int = 1,
+        penetration: str = "moreau",
+        recovery: float = 0.0,
+        on_failure: str = "warn",
+        repair: bool = False,
+        recorders=(),
+        about: dict | None = None,
+        check: bool = True,
+    ):
+        if not isinstance(scene, Scene):
+            raise InputError(f"Simulation got {scene!r}; give a Scene.")
+        check_options(time_step, tolerance, max_iterations, solver, threads, penetration, recovery, on_failure)
+        check_flags("Simulation", repair=repair, check=check)
+        if not (about is None or isinstance(about, dict)):
+            raise InputError(f"Simulation got about={about!r}; give a dict of numbers and words.")
+        self._take(scene)
+        self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
+        self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
+        self.solver = solver
+        self.threads, self._team = int(threads), Team(int(threads))
+        self.recorders = list(recorders) if isinstance(recorders, list | tuple) else [recorders]
+        for recorder in self.recorders:
+            if not callable(recorder) or not all(hasattr(recorder, part) for part in ("begin", "end")):
+                raise InputError(f"Simulation got the recorder {recorder!r}; give one such as HDF5(path), or a list.")
+        self.before_step, self._awaited = [], None  # what the file of a restored run has in `before_step`
+        self.stepping, self._running = False, False
+        self.steps, self.failures = 0, 0
+        self.seconds, self.last_seconds = dict.fromkeys(STAGES, 0.0), dict.fromkeys(STAGES, 0.0)
+        self.about = dict(about or {})
+        if repair:
+            self.repair()
+        if check:
+            self._check_start()
+        self.report = SolveReport(0.0, 0, True, 0, -1, 0.0, 0.0, 0.0, "No step yet.")
+        scene.close()
+
+    def __repr__(self):
+        return (
+            f"Simulation in {self.model.dimension}D at t = {self.time:g} s: {len(self.rows)} bodies, "
+            f"{self.contact_set.count} contacts; {self.steps} steps of {self.time_step:g} s"
+        )
+
+    _repr_html_ = pictured
+
+    @property
+    def before_step(self) -> list:
+        """The functions called with the simulation at the begin of each step, in this order."""
+        return self._before_step
+
+    @before_step.setter
+    def before_step(self, functions):
+        functions = functions if isinstance(functions, list | tuple) else [functions]
+        for function in functions:
+            check_function("before_step got the function", function, "simulation")
+        self._before_step = list(functions)
+
+    # ---- the step --------------------------------------------------------------------------------------------------
+
+    def step(self) -> SceneStep:
+        """Make one step of length `time_step`.
+
+        Each function in the list `before_step` is called first, with the simulation: it may add and remove bodies.
+        """
+        self._begin_recording()
+        begin = clock()
+        self.stepping = True  # until the state is whole again: a step that was cut short is not recorded
+        for function in self.before_step:
+            function(self)
+        if self.steps % SORT_EVERY == 0 and len(self.model.balls.radius) >= SORT_FROM:
+            self._sort()
+        h, bodies = self.time_step, self.bodies
+        step = self._free_motion()
+        moved = clock()
+        self.contact_set.detect(self.model, step, self.rows)
+        detected = clock()
+        found = self.contact_set.solve(self.model, step, self.rows, self._settings())
+        solved = clock()
+        self._book(step, found.residual)
+        motion.drift(bodies.position, bodies.orientation, self.rows, h / 2)
+        self._follow_gravity((self.steps + 1) * h)
+        if self.recovery > 0:
+            self._recover(step)
+        self.steps += 1
+        self.time = self.steps * h
+        self.stepping = False
+        self._finish_report(found)
+        ended = clock()
+        record = self.last_seconds["record"]  # of the step before: this one's is known only at its end
+        self.last_seconds = {
+            "detection": detected - moved,
+            "frames": found.framed,
+            "solve": solved - detected - found.framed,
+            "integrate": moved - begin + ended - solved,
+            "record": record,
+        }
+        for recorder in self.recorders:
+            recorder(self)
+        self.last_seconds["record"] = clock() - ended
+        for stage, value in self.last_seconds.items():
+            self.seconds[stage] += value
+        return SceneStep(self.time, self.contact_set.count, self.report, dict(self.last_seconds))
+
+    def _sort(self):
+        """Put the bodies, and with them their balls and contacts, in the order of the slabs in which they are swept.
+
+        What touches then stands together in memory. Called by the count of steps alone, so that a resumed run has the
+        same bits; only where contacts may be turned round.
+        """
+        if self.contact_set.sortable:
+            self.contact_set.renumber(self.roster.sort(self.contact_set.slices(self.model)))
+            self.derive()
+
+    def _settings(self) -> Settings:
+        return Settings(self.tolerance, self.max_iterations, SOLVERS[self.solver], self._team)
+
+    def _free_motion(self) -> Step:
+        """Drive, drift to the midpoint, and give the bodies the free velocity u_r that they have without contacts."""
+        h, b, middle = self.time_step, self.bodies, self.time + self.time_step / 2
+        self.loading.drive(self.rows, middle)
+        self._before[:] = self.rows
+        motion.drift(b.position, b.orientation, self.rows, h / 2)
+        self._follow_gravity(middle)
+        self.loading.relax(b, self.rows, middle, h)
+        self._free[:] = self.rows
+        return Step(self.time, h, 0.0, self.penetration == "anticipate", False, self._before, self._free)
+
+    def run(self, *, until: float, progress: bool | None = None) -> "Simulation":
+        """Step until the time ``until``; on a terminal with a progress bar. Returns the simulation itself.
+
+        First and last frame always go to the recorders. Ctrl-C (and SIGTERM) ends the run after the present step, with
+        the files closed, by a `KeyboardInterrupt` that says how to go on; pressed twice, at once.
+        """
+        check_flags("run", progress=False if progress is None else progress)
+        if not is_number(until):
+            raise InputError(f"until is {until!r}; give the time (s) at which to stop.")
+        count = count_of_steps(self.time, until, self.time_step)
+        if count < 0:
+            raise InputError(
+                f"until={until} lies before the time {self.time:.6g} of the simulation; give a later time."
+            )
+        from ..progress import progress_bar
+
+        failures, created = self.failures, self.ledger.created
+        self.ledger.worst = NO_GAIN
+        self.about["until"] = float(until)
+        self._begin_recording()
+        with interrupts.held() as noted:
+            with contextlib.ExitStack() as last:  # each recorder ends, whatever another one raises
+                for recorder in self.recorders:
+                    last.callback(recorder.end, self)
+                last.callback(setattr, self, "_running", False)
+                self._running = True
+                with progress_bar(self, count, progress) as advance:
+                    for _ in range(count):
+                        self.step()
+                        advance()
+                        if noted:
+                            break
+        if self.failures > failures and self.on_failure == "warn":
+            warnings.warn(
+                f"{self.failures - failures} of {count} steps were not solved to the tolerance {self.tolerance:g}; "
+                "raise max_iterations, shorten time_step or accept a larger tolerance.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        if self.ledger.created > created and self.ledger.gained:
+            warnings.warn(watch.gain(self, created), EnergyWarning, stacklevel=2)
+            self.watch.first("gain")
+        if noted:
+            kept = [r.way_on(self) for r in self.recorders if hasattr(r, "way_on")]
+            none = f"no file has it: simulation.run(until={until:g}) goes on within this program"
+            raise KeyboardInterrupt(f"Stopped after the step to t = {self.time:.6g}; {'; '.join(kept) or none}.")
+        return self
+
+    def _begin_recording(self):
+        """Let the recorders write the state that they start from; those that have begun do nothing."""
+        if self._awaited is not None:
+            entries, self._awaited = self._awaited, None
+            difference = hooks.recalled(self.before_step, entries)
+            if difference:
+                warnings.warn(difference, stacklevel=3)
+        for recorder in self.recorders:
+            recorder.begin(self)
+
+    def _book(self, step: Step, residual: float):
+        """Enter the step into the energy ledger."""
+        works = np.zeros_like(self.ledger.works)
+        self.contact_set.book(self.model, step, self.rows, works)
+        self.ledger.enter(
+            self.bodies, step.before, step.free, self.rows, works, residual=residual,
+            solved=residual <= self.tolerance, step=self.steps + 1, time=(self.steps + 1) * self.time_step,
+        )  # fmt: skip
+
+    def _recover(self, step: Step):
+        """Open overlaps by moving bodies apart, at most at the speed `recovery`, and book the work against gravity."""
+        bounds = (self.RECOVER_ABOVE, self.RECOVER_TO, self.recovery * step.h)
+        self.ledger.recovery_work += self.contact_set.recover(self.model, step, self.rows, *bounds)
+
+    def _finish_report(self, found: Solved):
+        """The `SolveReport` of the step, and what the failure policy asks."""
+        contacts, residual, sweeps = self.contact_set.count, found.residual, found.iterations
+        overlap, _ = self.contact_set.deepest(self.model)
+        converged = residual <= self.tolerance
+        message = (
+            f"Solved: residual {residual:.1e} after {sweeps} sweeps over {contacts} contacts."
+            if converged
+            else f"Not solved: residual {residual:.1e} after {sweeps} sweeps over {contacts} contacts, asked "
+            f"{self.tolerance:g}; raise max_iterations, shorten time_step or accept a larger tolerance."
+        )
+        self.report = SolveReport(
+            residual, sweeps, converged, contacts, found.worst, overlap.depth, found.cone, found.bipotential, message,
+            overlap.share,
+        )  # fmt: skip
+        if overlap.share > self.watch.overlap:
+            bodies = tuple(int(self.bodies.identity[row]) for row in (overlap.a, overlap.b))
+            self.watch.enter(overlap.share, self.time, bodies)
+        if not converged:
+            self.failures += 1
+            if self.on_failure == "raise":
+                raise ConvergenceError(f"At t = {self.time:.6g}: {message}")
+        watch.tell(self)
+
+    # ---- questions and repairs -------------------------------------------------------------------------------------
+
+    def _state(self) -> questions.State:
+        anticipate = self.penetration == "anticipate"
+        return questions.State(self.roster, self.loading, self.contact_set, self.time, self.time_step, anticipate)
+
+    def _check_start(self):
+        """Overlaps beyond a bound and steps that are too long."""
+        questions.check_overlaps(self._state())
+        self.loading.drive(self.rows, self.time + self.time_step / 2)
+        share, row = self.watch.fastest(self.rows, self.time_step)
+        bound = REACH if self.penetration == "anticipate" else watch.TRAVEL
+        if share > bound and self.watch.first("step"):
+            number = int(self.bodies.identity[row])
+            message = watch.travel_message(share, number, self.time + self.time_step, self.time_step)
+            warnings.warn(message, StepWarning, stacklevel=3)
+
+    def is_equilibrium(
+        self,
+        *,
+        tolerance: float = 1e-6,
+        slack: float = 1e-6,
+        limit: float | None = None,
+        max_iterations: int | None = None,
+    ) -> questions.Equilibrium:
+        """Whether the present position is a possible equilibrium: one step from rest, nothing moved (2004, 6.2).
+
+        ``tolerance`` of the solver; bodies nearer than ``slack`` times the smallest radius count as touching. Found
+        where no body is left with more than ``limit`` (1e3 tolerance) times the velocity that the load alone would
+        give it in the step. A larger velocity may be the solver's error or the begin of a motion: the step is solved
+        ten times more exactly until the velocity falls below the limit, or stays. ``max_iterations`` sweeps at most
+        (20 times those of a step); where they do not suffice the answer is no, and its report says so. The motion is
+        left as it was; the answer carries the contact forces (impulses / time_step) that prove it.
+        """
+        for name, value in (("tolerance", tolerance), ("slack", slack), ("limit", limit)):
+            if not ((name == "limit" and value is None) or (is_number(value) and value >= 0)):
+                raise InputError(f"is_equilibrium got {name}={value!r}; give a number >= 0.")
+        if not (max_iterations is None or is_whole(max_iterations, 1)):
+            raise InputError(f"is_equilibrium got max_iterations={max_iterations!r}; give a whole number >= 1.")
+        most = 20 * self.max_iterations if max_iterations is None else int(max_iterations)
+        settings = self._settings()._replace(tolerance=float(tolerance), max_iterations=most)
+        return questions.equilibrium(self._state(), slack, 1e3 * tolerance if limit is None else limit, settings)
+
+    def contact_problem(self, *, from_rest: bool = False, slack: float = 0.0) -> ContactProblem:
+        """The contact problem of the next step, as data, for `solve` and `explore_forces`; the motion is left as it is.
+
+        ``from_rest`` takes the present positions with all bodies at rest, as `is_equilibrium` does; bodies nearer than
+        ``slack`` times the smallest radius count as touching. Contacts come in the order of `contacts` after that step,
+        kind by kind, those of polygons last. With penetration="anticipate" they are those known before the solution.
+        """
+        return questions.contact_problem(self._state(), from_rest, slack)
+
+    def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
+        """Move overlapping bodies apart and return the largest overlap left, over the size of the smaller body.
+
+        Each round solves the contact problem of the displacements, without friction: the shortest displacement in the
+        metric of masses for which no linearised gap is negative (1986, eq. 10.8).
+        """
+        left = questions.repair(self._state(), bound, rounds, self._settings())
+        self.contact_set.forget()
+        return left
+
+    # ---- frames and files ------------------------------------------------------------------------------------------
+
+    def frame(self) -> Frame:
+        """The present state as a `Frame`, the same that a result file gives."""
+        from ..files.hdf5 import make_frame
+
+        return make_frame(self.time, self.steps, self.time_step, self.model.dimension, self.gravity, self.by_number(),
+                          self.contacts, self.scene.materials.laws())  # fmt: skip
+
+    def restore(self, path) -> "Simulation":
+        """Take over the last state of a result file, to go on from it with the same bits.
+
+        Materials, drives, forces and the functions in `before_step` stay those of this simulation, which must have the
+        dimension, the time step and the materials of the file; a recorder on the same file goes on adding to it.
+        """
+        from ..files import resume as resuming
+
+        return resuming.restore(self, path)
+
+    @classmethod
+    def from_file(cls, path, **options: Unpack[SimulationOptions]) -> "Simulation":
+        """The simulation of a result file, ready to go on; ``options`` replace those of the file.
+
+        What the file cannot hold, functions of a program, is refused by name: go on with `restore` in that program.
+        """
+        from ..files import resume as resuming
+
+        return resuming.from_file(cls, path, options)
+
+    def plot(self, ax=None, **options: Unpack[ViewOptions]):
+        """Draw the bodies and the contact forces; returns the axes."""
+        from ..plotting import plot_scene
+
+        return plot_scene(self.frame(), ax, **options)
+
+
+def check_options(time_step, tolerance, max_iterations, solver, threads, penetration, recovery, on_failure) -> None:
+    """Refuse options of a `Simulation` that make no sense, in one sentence."""
+    for name, value in (("time_step", time_step), ("tolerance", tolerance)):
+        if not (is_number(value) and value > 0):
+            raise InputError(f"Simulation got {name}={value!r}; give a positive number.")
+    if not is_whole(max_iterations, 1):
+        raise InputError(f"Simulation got max_iterations={max_iterations!r}; give a positive whole number.")
+    if not is_one_of(solver, SOLVERS):
+        raise InputError(f"solver is {solver!r}; choose one of {', '.join(SOLVERS)}.")
+    if not (is_whole(threads, 1) and threads <= GROUPS):
+        raise InputError(f"threads is {threads!r}; give a whole number from 1 to {GROUPS}.")
+    if not is_one_of(penetration, ("moreau", "anticipate")):
+        raise InputError(f"penetration is {penetration!r}; choose 'moreau' or 'anticipate'.")
+    if not is_one_of(on_failure, ("warn", "raise", "ignore")):
+        raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
+    if not (is_number(recovery) and recovery >= 0):
+        raise InputError(f"recovery is {recovery!r}; give a speed >= 0.")

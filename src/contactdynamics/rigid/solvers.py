@@ -1,0 +1,349 @@
+"""How often the contacts of a step are swept: `nlgs` and `accelerated`, for all kinds of equations.
+
+`nlgs` is plain Gauss-Seidel; `accelerated` adds Nesterov's extrapolation and leaves out contacts that need no more
+work. Both end by the same residual over all contacts. All threads run through the same decisions; sums are taken group
+by group, in a fixed order, so that the number of threads changes no bit.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import literal_unroll
+
+from .._jit import kernel
+from .equations.contract import GROUPS, measure, sweep
+from .threads import meet, part
+
+POLISH = 10  # sweeps at most for the sake of rest
+REST = 1e-5  # of the tolerance: a residual that needs no improvement
+PATIENCE = 150  # sweeps in which the extrapolation must halve the residual
+
+
+class Scratch(NamedTuple):
+    """What a solver notes of the bodies; room for N of them."""
+
+    rows: np.ndarray  # (N, 6) velocities of the last iterate
+    bodies: np.ndarray  # (N,) the bodies of the contacts that need work
+    movable: np.ndarray  # the bodies that contacts can move
+    mark: np.ndarray  # (N,)
+    changes: np.ndarray  # (2, 2 GROUPS) of this and the last sweep, by group
+    sums: np.ndarray  # (kinds, 2 GROUPS, 7) parts of the residual
+    found: np.ndarray  # (2,) numbers of contacts and bodies that need work
+
+
+class Solution(NamedTuple):
+    """What a solver returns."""
+
+    iterations: int  # sweeps over all contacts
+    residual: float
+    kind: int  # place of the kind of the worst contact among the kinds
+    worst: int  # the contact with the largest share of the residual, in its kind; -1 without contacts
+    bipotential: float  # relative
+
+
+def scratch_arrays(rows: np.ndarray, kinds: int) -> Scratch:
+    """Scratch arrays for a solver of the bodies ``rows`` (N, 8) and so many kinds of equations."""
+    n = len(rows)
+    return Scratch(
+        np.empty((n, 6)), np.empty(n, dtype=np.uint32), np.flatnonzero(rows[:, 6]).astype(np.uint32),
+        np.zeros(n, dtype=np.int8), np.zeros((2, 2 * GROUPS)), np.zeros((kinds, 2 * GROUPS, 7)),
+        np.zeros(2, dtype=np.int64),
+    )  # fmt: skip
+
+
+@kernel
+def sweep_kind(rows, mobility, kind, first, after, few, beta, changes):
+    """Sweep over the contacts of one kind in the groups from ``first`` on, before ``after``."""
+    contacts, plan = kind.contacts, kind.plan
+    order, cuts = (plan.few, plan.few_cuts) if few else (plan.order, plan.cuts)
+    for group in range(first, after):
+        if cuts[group] < cuts[group + 1]:
+            some = order[cuts[group] : cuts[group + 1]]
+            changes[group] += sweep(rows, mobility, contacts, some, beta, plan.last)
+
+
+@kernel
+def sweep_all(rows, mobility, kinds, few, beta, changes, meeting):
+    """One sweep over all groups, shared among the threads, ahead by ``beta`` (plain where it is negative).
+
+    ``few``: only over the contacts that need work. Returns the kinetic size of the change, sum W |dP|^2. Groups of one
+    parity share no free body: kind after kind is the same as group after group.
+    """
+    first, after = part(GROUPS, meeting)  # the same place in space for both: it stays in a core's cache
+    for parity in range(2):
+        begin, end = parity * GROUPS + first, parity * GROUPS + after
+        changes[begin:end] = 0.0
+        for kind in literal_unroll(kinds):
+            sweep_kind(rows, mobility, kind, begin, end, few, beta, changes)
+        meet(meeting, rows)
+    total = 0.0
+    for group in range(2 * GROUPS):
+        total += changes[group]
+    return total
+
+
+@kernel
+def extrapolate(rows, bodies, last, beta):
+    """v = x + beta (x - x_last) for the velocities and spins of ``bodies``; ``last`` (N, 6) takes x."""
+    for k in range(bodies.size):
+        at = bodies[k]
+        for i in range(6):
+            x = rows[at, i]
+            if beta > 0.0:
+                rows[at, i] = x + beta * (x - last[at, i])
+            last[at, i] = x
+
+
+@kernel
+def small_enough(parts, allowed):
+    """The power of two below which the shares together are at most ``allowed``; ``parts`` (2048,) by exponent."""
+    total = 0.0
+    for n in range(2048):
+        total += parts[n]
+        if total > allowed:
+            return 2.0 ** (n - 1023) if n < 2047 else np.inf
+    return np.inf
+
+
+@kernel
+def add_parts(shares, parts):
+    """Add the ``shares`` (m,) of the residual to ``parts`` (2048,), by their exponent."""
+    exponent = shares.view(np.int64)
+    for k in range(shares.size):
+        parts[exponent[k] >> 52] += shares[k]
+
+
+@kernel
+def mark_bodies(contacts, shares, limit, mark):
+    """Mark the bodies of the contacts with a share above ``limit``; no branch, which nobody could foresee."""
+    a, b = contacts.a, contacts.b
+    for k in range(shares.size):
+        hot = np.int8(shares[k] >= limit)
+        mark[a[k]] |= hot
+        mark[b[k]] |= hot
+
+
+@kernel
+def choose(contacts, plan, mark):
+    """The contacts of marked bodies into ``plan.few``; marks their other bodies. Returns their number.
+
+    No branches on what the processor could not foresee: what is not chosen is written over by the next.
+    """
+    a, b, few, order = contacts.a, contacts.b, plan.few, plan.order
+    count = 0
+    for group in range(2 * GROUPS):
+        plan.few_cuts[group] = count
+        for at in range(plan.cuts[group], plan.cuts[group + 1]):
+            k = order[at]
+            i, j = a[k], b[k]
+            taken = (mark[i] | mark[j]) & np.int8(1)
+            few[count] = k
+            count += taken
+            near = taken << np.int8(1)  # 2 for a neighbour: its velocity changes, its other contacts wait
+            mark[i] |= near
+            mark[j] |= near
+    plan.few_cuts[2 * GROUPS] = count
+    return count
+
+
+@kernel
+def choose_few(kinds, scratch, allowed):
+    """Choose the contacts of all bodies that some contact acts on whose share is not among the smallest ones.
+
+    These, together at most ``allowed``, may stay as they are.
+    """
+    mark, chosen, parts = scratch.mark, scratch.bodies, np.zeros(2048)
+    for kind in literal_unroll(kinds):
+        add_parts(kind.plan.shares, parts)
+    limit = small_enough(parts, allowed)
+    mark[:] = 0
+    for kind in literal_unroll(kinds):
+        mark_bodies(kind.contacts, kind.plan.shares, limit, mark)
+    contacts, bodies = 0, 0
+    for kind in literal_unroll(kinds):
+        contacts += choose(kind.contacts, kind.plan, mark)
+    for body in range(mark.size):
+        if mark[body]:
+            chosen[bodies] = body
+            bodies += 1
+    scratch.found[0], scratch.found[1] = contacts, bodies
+
+
+@kernel
+def measure_kind(rows, mobility, kind, first, after, sums):
+    """The sums of the residual over the contacts of one kind, group by group, into ``sums`` (2 GROUPS, 7)."""
+    contacts, plan = kind.contacts, kind.plan
+    order, cuts = plan.order, plan.cuts
+    for group in range(first, after):
+        one = sums[group]
+        one[:], one[3] = 0.0, -1.0
+        if cuts[group] < cuts[group + 1]:
+            some = order[cuts[group] : cuts[group + 1]]
+            e, s, w, l, b, k, d = measure(rows, mobility, contacts, some, plan.shares)
+            one[0], one[1], one[2], one[3], one[4], one[5], one[6] = e, s, w, l, b, k, d
+
+
+@kernel
+def measure_all(rows, mobility, kinds, goal, scratch, meeting):
+    """The residual as a `Solution`, the square of what it is relative to, and how many contacts sink."""
+    first, after = part(2 * GROUPS, meeting)
+    at = 0
+    for kind in literal_unroll(kinds):
+        measure_kind(rows, mobility, kind, first, after, scratch.sums[at])
+        at += 1
+    meet(meeting, rows)
+    error, size, which, worst, largest, bipotential, work, sinking = 0.0, 0.0, 0, -1, -1.0, 0.0, 0.0, 0.0
+    for at in range(scratch.sums.shape[0]):
+        for group in range(2 * GROUPS):
+            one = scratch.sums[at, group]
+            sinking += one[6]
+            error, size, bipotential, work = error + one[0], size + one[1], bipotential + one[4], work + one[5]
+            if one[3] > largest:
+                which, worst, largest = at, int(one[2]), one[3]
+    meet(meeting, rows)  # the sums are read: they may be written again
+    scale = max(size, goal.scale)
+    if scale == 0.0:
+        return Solution(0, 0.0, which, worst, 0.0), 0.0, 0.0
+    relative = bipotential / work if work > 0.0 else 0.0
+    return Solution(0, np.sqrt(error / scale), which, worst, relative), scale, sinking
+
+
+@kernel
+def aim(goal, residual):
+    """What to go on to when the first sweep has left this residual.
+
+    A quiet step is improved all the same, to a tenth of its first residual where a few sweeps do it: a structure at
+    rest then comes to rest entirely, in some steps, and does not creep.
+    """
+    if goal.rest and residual <= goal.tolerance:
+        return max(0.1 * residual, REST * goal.tolerance)
+    return goal.tolerance
+
+
+@kernel
+def enough(done, residual, tolerance, wanted, sinking, met):
+    """Whether to stop after ``done`` sweeps; ``met``: the sweeps after which the residual was first small enough.
+
+    The residual is relative to all impulses: in a compaction a few contacts may sink step after step without being
+    seen. They get twice as much work again, and 100 sweeps.
+    """
+    solved = residual <= wanted or (residual <= tolerance and done >= POLISH)
+    return solved and (sinking == 0 or done >= 3 * met + 100)
+
+
+@kernel
+def nlgs(rows, mobility, kinds, goal, scratch, meeting):
+    """Plain nonlinear Gauss-Seidel, the reference: sweep until the residual is below the tolerance."""
+    found, next_check, met, most, wanted = (
+        Solution(0, 0.0, 0, -1, 0.0),
+        1,
+        goal.max_iterations,
+        goal.max_iterations,
+        0.0,
+    )
+    for done in range(1, most + 1):
+        sweep_all(rows, mobility, kinds, False, -1.0, scratch.changes[done % 2], meeting)
+        if done < next_check and done < most:
+            continue
+        next_check = done + max(1, done // 5)
+        found, _, sinking = measure_all(rows, mobility, kinds, goal, scratch, meeting)
+        if done == 1:
+            wanted = aim(goal, found.residual)
+        if found.residual <= goal.tolerance:
+            met = min(met, done)
+        if enough(done, found.residual, goal.tolerance, wanted, sinking, met):
+            return Solution(done, found.residual, found.kind, found.worst, found.bipotential)
+    return Solution(most, found.residual, found.kind, found.worst, found.bipotential)
+
+
+@kernel
+def accelerated_sweeps(rows, mobility, kinds, few, scratch, count, target, t, last, meeting):
+    """Sweeps with Nesterov's extrapolation before each, until the change made by a sweep is at most ``target``,
+    ``count`` at most; ends on a sweep.
+
+    ``few``: over the contacts that need work. ``t`` is the momentum (1 at a start) and ``last`` the change of the sweep
+    before; restarted when the change grows. Returns the number of sweeps, t and the last change.
+    """
+    bodies = scratch.bodies[: scratch.found[1]] if few else scratch.movable
+    first, after = part(bodies.size, meeting)
+    done = 0
+    while done < count and (done == 0 or last > target):
+        new = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+        beta = (t - 1.0) / new
+        extrapolate(rows, bodies[first:after], scratch.rows, beta)
+        meet(meeting, rows)
+        t = new
+        change = sweep_all(rows, mobility, kinds, few, beta, scratch.changes[done % 2], meeting)
+        if change > last:
+            t = 1.0
+        last = change
+        done += 1
+    meet(meeting, rows)
+    return done, t, last
+
+
+@kernel
+def accelerated(rows, mobility, kinds, goal, scratch, meeting):
+    """Gauss-Seidel with Nesterov's extrapolation, on the contacts that need it.
+
+    Rounds of sweeps between full evaluations of the residual: a round ends when the change made by a sweep has fallen
+    as much as the residual must. It goes over all contacts or, where the residual sits on few of them, over those
+    around it; only the full residual decides when to stop. Where some equations are not to be extrapolated, all sweeps
+    are plain.
+    """
+    found, best, tolerance, wanted = Solution(0, 0.0, 0, -1, 0.0), np.inf, goal.tolerance, 0.0
+    done, since, count, met, target = 0, 0, 1, goal.max_iterations, 0.0
+    few, fresh, plain, t, last = False, True, not goal.ahead, 1.0, np.inf
+    contacts = 0
+    for kind in literal_unroll(kinds):
+        contacts += kind.contacts.a.size
+    while done < goal.max_iterations:
+        count = min(count, goal.max_iterations - done)
+        if plain:
+            for n in range(count):
+                sweep_all(rows, mobility, kinds, False, -1.0, scratch.changes[n % 2], meeting)
+            meet(meeting, rows)
+        else:
+            if fresh:
+                t, last = 1.0, np.inf
+            count, t, last = accelerated_sweeps(rows, mobility, kinds, few, scratch, count, target, t, last, meeting)
+        done += count
+        before = found.residual
+        found, scale, sinking = measure_all(rows, mobility, kinds, goal, scratch, meeting)
+        residual = found.residual
+        if done == 1:
+            wanted = aim(goal, residual)
+        if residual <= tolerance:
+            met = min(met, done)
+        if enough(done, residual, tolerance, wanted, sinking, met):
+            break
+        count, target = 4, 0.0
+        if residual > wanted:
+            # the first sweep says less than one with momentum
+            near = (0.75 if done == 1 else 0.92) * wanted
+            count, target = min(max(16, done // 2), 64), last * (near / residual) ** 2
+            if residual <= tolerance:
+                count = POLISH - done
+        # Friction can make the extrapolation cycle: where so many sweeps have not halved the residual, go on without.
+        if residual < 0.5 * best:
+            best, since = residual, done
+        elif done - since >= (2 * PATIENCE if goal.rest else PATIENCE):
+            plain = True
+        if plain:
+            continue
+        if meeting.thread == 0:
+            choose_few(kinds, scratch, 0.25 * tolerance**2 * scale)
+        meet(meeting, rows)
+        fresh = few
+        # A round over few contacts may push the residual outwards only; then, where most contacts need work, and where
+        # contacts sink, go on over all, with the momentum gained.
+        if goal.rest or 2 * scratch.found[0] > contacts or (few and residual > 0.5 * before) or residual <= tolerance:
+            few = False
+            if fresh and residual > tolerance:  # the change of a sweep over few contacts says nothing of one over all
+                count, target = min(int(3.0 * np.log(residual / (0.75 * tolerance))) + 2, 64), 0.0
+        else:
+            few, fresh = True, True
+    return Solution(done, found.residual, found.kind, found.worst, found.bipotential)
+
+
+SOLVERS = {"accelerated": accelerated, "nlgs": nlgs}

@@ -1,0 +1,27 @@
+"""What one step needs to know, passed by value: whoever asks a question builds a `Step` of its own."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Step(NamedTuple):
+    """One step of a scene of N bodies."""
+
+    time: float  # at its start, s
+    h: float  # its length, s
+    slack: float  # bodies nearer than this count as touching, m
+    anticipate: bool  # contacts act before a gap closes
+    opening: bool  # overlaps are opened, and velocities are displacements (h = 1)
+    before: np.ndarray  # (N, 8) velocities at its start, driven bodies with those at its middle: see `equations`
+    free: np.ndarray  # (N, 8) velocities without contacts (2004, eq. 36)
+
+
+class Goal(NamedTuple):
+    """How exactly the contacts of a step are to be solved."""
+
+    scale: float  # sum of (rho b)^2: the residual is relative to it where the impulses are smaller
+    tolerance: float
+    max_iterations: int
+    ahead: bool  # extrapolation may be used
+    rest: bool  # quiet steps are improved beyond the tolerance, because what they leave is a displacement

@@ -1,0 +1,116 @@
+"""Materials and the table of material pairs.
+
+The law of a contact belongs to a pair of materials. Where a pair was not stated, it is mixed from the two materials'
+own coefficients, if both have them: friction, rolling, spinning, restitution and tangential restitution are geometric
+means (tangential restitution: the smaller one), cohesion and tension the smaller one. A pair that was neither stated
+nor can be mixed is an error when the scene is frozen: nothing is guessed.
+"""
+
+import math
+
+import numpy as np
+
+from ..errors import InputError, as_numbers, is_number, is_one_of
+from ..problem.laws import Law
+
+# Columns of the law table that the kernels read.
+FRICTION_1, FRICTION_2, STATIC, RHO, TAU, ROLLING, SPINNING, COHESION, TENSION = range(9)
+COLUMNS = 9
+GEOMETRIC = ("friction", "restitution", "rolling", "spinning")
+SMALLER = ("tangential_restitution", "cohesion", "tension")
+
+
+class Materials:
+    """Names, densities and pair laws of a scene."""
+
+    def __init__(self):
+        self.names: list[str] = []
+        self.densities: list[float] = []
+        self.own: list[dict] = []
+        self.pairs: dict[tuple[int, int], Law] = {}
+        self.axes: dict[tuple[int, int], np.ndarray] = {}
+        self.order: list[tuple[int, int]] = []  # of the laws in the table; never changes, only grows
+
+    def add(self, name: str, density: float, own: dict) -> None:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"A material's name is {name!r}; give a word.")
+        if name in self.names:
+            raise InputError(f"The material {name!r} is stated twice; change the second name.")
+        if not (is_number(density) and density > 0):
+            raise InputError(f"The material {name!r} has density={density!r}; give a positive number.")
+        unknown = set(own) - set(GEOMETRIC) - set(SMALLER)
+        if unknown:
+            raise InputError(
+                f"The material {name!r} has unknown options {', '.join(sorted(unknown))}; it may have "
+                f"{', '.join(GEOMETRIC + SMALLER)}."
+            )
+        Law(**own)  # checks the values
+        self.names.append(name)
+        self.densities.append(float(density))
+        self.own.append(own)
+
+    def index(self, name: str) -> int:
+        if not is_one_of(name, self.names):
+            known = ", ".join(self.names) or "none yet"
+            raise InputError(
+                f"Unknown material {name!r} (known: {known}); state it with scene.material(name, density=...)."
+            )
+        return self.names.index(name)
+
+    def set_pair(self, a: str, b: str, law: Law, axis) -> None:
+        i, j = self.index(a), self.index(b)
+        if callable(law.friction) or law.two_sided is not None:
+            raise InputError(
+                "Rigid-body scenes take a constant friction coefficient or anisotropic=(c1, c2); velocity-dependent "
+                "and two-sided friction belong to finite-freedom systems."
+            )
+        self.pairs[min(i, j), max(i, j)] = law
+        if law.anisotropic is not None:
+            direction = np.zeros(3) if axis is None else as_numbers("axis", axis)
+            if direction.shape != (3,) or not direction @ direction > 0:
+                raise InputError(
+                    f"The anisotropic pair {a}/{b} needs axis=(x, y, z), the direction of its first coefficient in the "
+                    f"frame of the body made of {a}."
+                )
+            self.axes[min(i, j), max(i, j)] = np.append(direction, i)
+
+    def law(self, i: int, j: int) -> Law:
+        """The law of materials i and j, stated or mixed."""
+        key = (min(i, j), max(i, j))
+        if key in self.pairs:
+            return self.pairs[key]
+        a, b = self.own[i], self.own[j]
+        if "friction" not in a or "friction" not in b:
+            one, two = self.names[key[0]], self.names[key[1]]
+            raise InputError(
+                f"The contact of {one!r} with {two!r} is not stated; add scene.contact({one!r}, {two!r}, friction=...)."
+            )
+        mixed = {name: math.sqrt(a.get(name, 0.0) * b.get(name, 0.0)) for name in GEOMETRIC}
+        mixed |= {name: min(a.get(name, 0.0), b.get(name, 0.0)) for name in SMALLER}
+        return Law(**mixed)
+
+    def table(self, used) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Law rows (L, COLUMNS), law index of each material pair (M, M), axes (L, 4) of anisotropic laws.
+
+        ``used`` are the pairs of material indices that can meet; only these must be known.
+        """
+        self.order += [pair for pair in sorted(used | set(self.pairs)) if pair not in self.order]
+        m = len(self.names)
+        index = np.full((m, m), -1, dtype=np.int64)
+        rows, axes = [], []
+        for i, j in self.order:
+            law = self.law(i, j)
+            c1, c2 = law.anisotropic or (law.friction, law.friction)
+            static = law.friction if law.static_friction is None else law.static_friction
+            index[i, j] = index[j, i] = len(rows)
+            rows.append([c1, c2, static, law.restitution, law.tangential_restitution, law.rolling, law.spinning,
+                         law.cohesion, law.tension])  # fmt: skip
+            axes.append(self.axes.get((i, j), np.zeros(4)))
+        return np.array(rows).reshape(-1, COLUMNS), index, np.array(axes).reshape(-1, 4)
+
+    def laws(self) -> tuple[tuple[Law, ...], np.ndarray]:
+        """The laws of the table, in its order, and the place of each pair of materials (M, M), -1 where it has none."""
+        index = np.full((len(self.names), len(self.names)), -1, dtype=np.int64)
+        for place, (i, j) in enumerate(self.order):
+            index[i, j] = index[j, i] = place
+        return tuple(self.law(i, j) for i, j in self.order), index

@@ -1,0 +1,525 @@
+"""Ready parts of scenes: sieve curves, pavements, pouring, outlets, lattices, rain, boxes, masonry; in 2D and 3D.
+
+The last axis of a scene points up. Everything random follows from a seed: two scenes built alike have the same bits.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import quaternions
+from ..errors import InputError, as_numbers, check_flags, check_function, check_seed, is_number, is_one_of, is_whole
+from ..state import Balls, Bodies, Planes
+from . import pavement as circles
+from .hooks import Hook, name_of
+from .masonry import Arch, arch, column, wall
+from .outlets import Outlet
+from .scene import Scene
+from .shapes.balls import LONGEST, HalfPlane, Plane
+from .shapes.polygons import Polygon
+from .tables import join_all
+
+__all__ = [
+    "Arch",
+    "Irregular",
+    "Outlet",
+    "Pour",
+    "Sieve",
+    "arch",
+    "box",
+    "column",
+    "lattice",
+    "passing",
+    "pavement",
+    "rain",
+    "resting_heights",
+    "wall",
+]
+
+
+MOST_BALLS = 10**9
+
+
+class Sieve:
+    """A sieve curve: the share ``passing`` each of the ``diameters``, from 0 to 1, of the mass or of the number.
+
+    Between two sieves the share grows linearly with the diameter.
+
+    >>> sieve = Sieve([0.1, 0.2, 0.4], [0.0, 0.3, 1.0], by="mass")
+    >>> uniform = Sieve.uniform(0.25, 0.5)
+    >>> uniform.diameter(0.5)
+    0.375
+    """
+
+    def __init__(self, diameters, passing, *, by: str = "number"):
+        self.diameters = as_numbers("The diameters of a Sieve", diameters)
+        self.passing = as_numbers("The shares of a Sieve", passing)
+        self.by = by
+        d, p = self.diameters, self.passing
+        if not is_one_of(by, ("number", "mass")):
+            raise InputError(f"Sieve got by={by!r}; choose 'number' or 'mass'.")
+        if d.ndim != 1 or d.shape != p.shape or len(d) < 2:
+            raise InputError(f"Sieve got {d.shape} diameters and {p.shape} shares; give as many of both, two at least.")
+        if not (np.isfinite(d).all() and d[0] > 0 and (np.diff(d) >= 0).all()):
+            raise InputError(f"Sieve got the diameters {diameters}; give positive lengths in growing order.")
+        if not (p[0] == 0 and p[-1] == 1 and (np.diff(p) >= 0).all()):
+            raise InputError(f"Sieve got the shares {passing}; they must grow from 0 to 1.")
+
+    @classmethod
+    def uniform(cls, smallest: float, largest: float) -> "Sieve":
+        """Diameters uniform in number between two values (the papers' grains), or all the same."""
+        return cls([smallest, largest], [0.0, 1.0])
+
+    @property
+    def smallest(self) -> float:
+        """The smallest diameter."""
+        return float(self.diameters[0])
+
+    @property
+    def largest(self) -> float:
+        """The largest diameter."""
+        return float(self.diameters[-1])
+
+    def diameter(self, share, *, dimension: int = 3):
+        """The diameter below which the ``share`` (number or array in [0, 1]) of the *number* of grains lies.
+
+        With uniform random shares this draws grains. A curve by mass becomes one by number with the weight
+        1 / d**dimension.
+        """
+        share = np.asarray(share, dtype=float)
+        cumulative = self._by_number(dimension)
+        k = np.clip(np.searchsorted(cumulative, share, side="right") - 1, 0, len(cumulative) - 2)
+        width = cumulative[k + 1] - cumulative[k]
+        inside = np.clip((share - cumulative[k]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
+        low, high = self.diameters[k], self.diameters[k + 1]
+        if self.by == "number":
+            out = low + inside * (high - low)
+        else:
+            power = 1 - dimension
+            out = (low**power + inside * (high**power - low**power)) ** (1 / power)
+        return float(out) if out.ndim == 0 else out
+
+    def _by_number(self, dimension: int) -> np.ndarray:
+        """The cumulative share of the number at the sieves."""
+        if self.by == "number":
+            return self.passing
+        low, high = self.diameters[:-1], self.diameters[1:]
+        wide = high > low
+        power = 1 - dimension
+        spread = np.where(wide, high - low, 1.0)
+        mean = np.where(wide, (high**power - low**power) / (power * spread), low ** (power - 1.0))
+        numbers = np.diff(self.passing) * mean
+        return np.concatenate([[0.0], np.cumsum(numbers)]) / numbers.sum()
+
+    def draw(self, count: int, rng, *, dimension: int = 3) -> np.ndarray:
+        """``count`` random diameters."""
+        return self.diameter(rng.random(count), dimension=dimension)
+
+
+def passing(diameters, sieves, *, by: str = "mass", dimension: int = 3) -> np.ndarray:
+    """The sieve curve of a sample: share of its mass (or ``by="number"``) that passes each of the ``sieves``.
+
+    >>> passing([0.1, 0.2], [0.15, 0.25], by="mass")
+    array([0.11111111, 1.        ])
+    """
+    order, sieves = np.sort(np.ravel(as_numbers("diameters", diameters))), as_numbers("sieves", sieves)
+    if order.ndim != 1 or not len(order) or not (order > 0).all() or not is_one_of(by, ("number", "mass")):
+        raise InputError(f"passing got diameters={diameters!r}, by={by!r}; give positive lengths, 'mass' or 'number'.")
+    weight = np.ones_like(order) if by == "number" else order**dimension
+    total = np.concatenate([[0.0], np.cumsum(weight)])
+    return total[np.searchsorted(order, sieves, side="right")] / total[-1]
+
+
+def _as_sieve(sizes) -> Sieve:
+    """A `Sieve`, a pair (smallest, largest) or one diameter."""
+    if isinstance(sizes, Sieve):
+        return sizes
+    values = np.atleast_1d(as_numbers("sizes", sizes))
+    if values.shape not in ((1,), (2,)) or not (values <= LONGEST).all():
+        raise InputError(f"sizes is {sizes!r}; give a Sieve, one diameter or the smallest and the largest one.")
+    return Sieve.uniform(values[0], values[-1])
+
+
+def _check_scene(name: str, scene) -> None:
+    if not isinstance(scene, Scene):
+        raise InputError(f"{name} got {scene!r}; give a Scene.")
+
+
+def _corners(name: str, low, high, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two corners of a box, (d,) each."""
+    corners = as_numbers("low", low), as_numbers("high", high)
+    if (
+        any(corner.shape != (d,) or not np.isfinite(corner).all() for corner in corners)
+        or not (corners[0] < corners[1]).all()
+    ):
+        raise InputError(
+            f"{name} got low={low!r} and high={high!r}; give two corners of {d} numbers, the lower one first."
+        )
+    return corners
+
+
+# ---- ground and boxes ----------------------------------------------------------------------------------------------
+
+
+def pavement(scene, *, material: str, sizes, extent, seed: int, level: float = 0.0, cover: float = 0.85) -> np.ndarray:
+    """Add a rough ground: fixed balls at random places, with their centres at the height ``level``; their numbers.
+
+    ``extent``: a length, the radius of a round ground about the axis (in 2D half the length of a straight one), or the
+    two sides of a rectangular one. ``cover``: area (in 2D length) of the balls' sections over that of the ground. In 3D
+    neighbours are spread until they hardly overlap, then holes are filled in which the smallest ball would get wedged.
+    """
+    _check_scene("pavement", scene)
+    check_seed("pavement", seed)
+    sieve, rng, d = _as_sieve(sizes), np.random.default_rng([seed, 0, 1]), scene.dimension
+    sides = np.atleast_1d(as_numbers("extent", extent))
+    if not (is_number(level) and is_number(cover) and 0 < cover <= 2):
+        raise InputError(f"pavement got level={level!r}, cover={cover!r}; give a height, and a share of about 0.85.")
+    if sides.shape not in ((1,), (2,)) or not (np.isfinite(sides) & (sides > 0)).all() or (d == 2 and len(sides) == 2):
+        raise InputError(f"pavement got extent={extent!r}; give a radius or, in 3D, two sides.")
+    if np.prod(sides / sieve.smallest) > MOST_BALLS:
+        raise InputError(f"pavement of {extent!r} would take more than {MOST_BALLS:g} balls; make it smaller.")
+    if d == 2:
+        count = int(2 * sides[0] * cover / sieve.smallest) + 1
+        radii = 0.5 * sieve.draw(count, rng, dimension=2)
+        place = np.cumsum(2 * radii / cover) - radii / cover - sides[0]
+        keep = place <= sides[0]
+        position = np.stack([place[keep], np.full(keep.sum(), level)], axis=1)
+        return scene.add_many(radii[keep], material=material, position=position, fixed=True)
+    area = (2 * sides if len(sides) == 1 else sides) + sieve.largest
+    mean = (sieve.diameter((np.arange(1000) + 0.5) / 1000) ** 2).mean() * math.pi / 4
+    radii = 0.5 * sieve.draw(max(1, round(cover * area[0] * area[-1] / mean)), rng)
+    area = area * np.ones(2)
+    place = rng.random((len(radii), 2)) * area
+    circles.spread(place, radii, area, 100)
+    place, radii = _filled(place, radii, area, sieve, rng)
+    place -= area / 2
+    keep = (place**2).sum(axis=1) <= sides[0] ** 2 if len(sides) == 1 else (abs(place) <= sides / 2).all(axis=1)
+    position = np.column_stack([place[keep], np.full(keep.sum(), level)])
+    return scene.add_many(radii[keep], material=material, position=position, fixed=True)
+
+
+def _filled(place, radii, area, sieve, rng):
+    """Put circles into the holes of a periodic plane of circles where one of 0.6 of the smallest radius still fits.
+
+    With friction up to 0.4 the smallest ball is then lifted out, not wedged, by any balls at the rim of a hole.
+    """
+    small = 0.5 * sieve.smallest
+    axes = [np.arange(0.0, side, small / 4) for side in area]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    room = circles.room(points, place, radii, area)
+    more, sizes = [], []
+    while True:
+        points, room = points[room > 0.6 * small], room[room > 0.6 * small]
+        if not len(points):
+            return np.concatenate([place, *more]), np.append(radii, sizes)
+        more.append(points[[np.argmax(room)]])
+        sizes.append(0.5 * sieve.diameter(rng.random()))
+        apart = points - more[-1]
+        apart -= area * np.round(apart / area)
+        room = np.minimum(room, np.sqrt((apart**2).sum(axis=1)) - sizes[-1])
+
+
+def box(scene, *, material: str, low, high, lid: bool = False) -> np.ndarray:
+    """Add the walls of a box as fixed planes: floor, sides and, with ``lid``, the top; their numbers.
+
+    ``low``, ``high``: two corners (d,). The walls come axis by axis, first the lower one.
+    """
+    _check_scene("box", scene)
+    check_flags("box", lid=lid)
+    d = scene.dimension
+    corners = _corners("box", low, high, d)
+    shape = HalfPlane if d == 2 else Plane
+    numbers = []
+    for axis in range(d):
+        for side in range(2):
+            if (axis, side) == (d - 1, 1) and not lid:
+                continue
+            normal = np.zeros(d)
+            normal[axis] = 1 - 2 * side
+            numbers.append(scene.add(shape(normal), material=material, position=corners[side], fixed=True))
+    return np.array(numbers)
+
+
+# ---- grains --------------------------------------------------------------------------------------------------------
+
+
+def lattice(
+    scene, *, material: str, sizes, counts, origin, spacing: float | None = None, dense: bool = False, seed: int = 0
+) -> np.ndarray:
+    """Add balls on a lattice of ``counts`` (d,) places, the first one at ``origin``; their numbers.
+
+    ``spacing`` of neighbours: the largest diameter unless given. The lattice is square or cubic; ``dense`` makes it
+    triangular (2D) or hexagonal close-packed (3D).
+    """
+    _check_scene("lattice", scene)
+    check_seed("lattice", seed)
+    sieve, d = _as_sieve(sizes), scene.dimension
+    check_flags("lattice", dense=dense)
+    numbers = as_numbers("counts", counts)
+    if numbers.shape != (d,) or not all(is_whole(n, 1) for n in numbers) or np.prod(numbers) > MOST_BALLS:
+        raise InputError(f"lattice got counts={counts!r}; give {d} whole numbers >= 1.")
+    start = as_numbers("origin", origin)
+    if start.shape != (d,) or not np.isfinite(start).all():
+        raise InputError(f"lattice got origin={origin!r}; give {d} finite numbers.")
+    if spacing is not None and not (is_number(spacing) and spacing > 0):
+        raise InputError(f"lattice got spacing={spacing!r}; give a positive length.")
+    index = np.stack(np.meshgrid(*(np.arange(n) for n in counts), indexing="ij"), axis=-1).reshape(-1, d)
+    place = index.astype(float)
+    if dense and d == 2:
+        place = np.stack([index[:, 0] + 0.5 * (index[:, 1] % 2), math.sqrt(0.75) * index[:, 1]], axis=1)
+    elif dense:
+        i, j, k = index.T
+        place = np.stack([
+            i + 0.5 * ((j + k) % 2), math.sqrt(0.75) * (j + (k % 2) / 3), math.sqrt(2 / 3) * k,
+        ], axis=1)  # fmt: skip
+    place = start + place * (sieve.largest if spacing is None else spacing)
+    radii = 0.5 * sieve.draw(len(place), np.random.default_rng([seed, 0, 2]), dimension=d)
+    return scene.add_many(radii, material=material, position=place)
+
+
+def rain(scene, *, material: str, sizes, count: int, low, high, seed: int, velocity=None) -> np.ndarray:
+    """Add ``count`` balls at random places in the box from ``low`` to ``high`` (d,), none overlapping; their numbers.
+
+    The box must be free of other bodies, and not too small: it holds about a third of its volume.
+    """
+    _check_scene("rain", scene)
+    check_seed("rain", seed)
+    sieve, d = _as_sieve(sizes), scene.dimension
+    low, high = _corners("rain", low, high, d)
+    if not is_whole(count, 1):
+        raise InputError(f"rain got count={count!r}; give a whole number >= 1.")
+    found = _scattered(sieve, int(count), low, high, seed)
+    if found is None:
+        if (high - low).min() < sieve.smallest:
+            raise InputError(
+                f"rain got balls of {sieve.smallest:g} to {sieve.largest:g} across, wider than the box from "
+                f"{low.tolist()} to {high.tolist()}; make it larger."
+            )
+        fewer = _most_scattered(sieve, int(count), low, high, seed)
+        advice = f"ask for {fewer}, which fit with this seed, or make" if fewer else "not even one fits: make"
+        raise InputError(
+            f"rain found no room for {count} balls between {low.tolist()} and {high.tolist()}; {advice} the box larger."
+        )
+    radii, place = found
+    return scene.add_many(radii, material=material, position=place, velocity=velocity)
+
+
+def _scattered(sieve, count: int, low, high, seed: int):
+    """Radii (count,) and places (count, d) of balls in a box, none overlapping; None where they find no room."""
+    from scipy.spatial import cKDTree  # a fifth of a second that other scenes do not spend
+
+    rng, d = np.random.default_rng([seed, 0, 3]), len(low)
+    filled = count * (math.pi / 4 if d == 2 else math.pi / 6) * sieve.smallest**d / np.prod(high - low)
+    if not filled <= 0.6:  # random places never fill more
+        return None
+    radii = np.sort(0.5 * sieve.draw(count, rng, dimension=d))[::-1].copy()  # large ones first: they find room
+    place = np.empty((count, d))
+    settled = np.zeros(count, dtype=bool)
+    filled = (math.pi if d == 2 else 4 / 3 * math.pi) * (radii**d).sum() / np.prod(high - low)
+    possible = (high - low).min() >= 2 * radii[0] and filled < 0.6
+    for _ in range(500 if possible else 0):
+        free = np.flatnonzero(~settled)
+        if not len(free):
+            break
+        room = high - low - 2 * radii[free, None]
+        place[free] = low + radii[free, None] + rng.random((len(free), d)) * room
+        a, b = cKDTree(place).query_pairs(2 * radii.max(), output_type="ndarray").T  # a < b: the earlier one stays
+        near = ((place[a] - place[b]) ** 2).sum(axis=1) < (radii[a] + radii[b]) ** 2
+        settled[free] = True
+        loser = np.where(np.isin(b[near], free), b[near], a[near])
+        settled[loser] = False
+    return (radii, place) if settled.all() else None
+
+
+def _most_scattered(sieve, count: int, low, high, seed: int) -> int:
+    """A number of balls, below ``count``, that was seen to find room: a tenth less each time."""
+    area = (math.pi / 4 if len(low) == 2 else math.pi / 6) * sieve.smallest ** len(low)
+    count = int(min(count - 1, 0.6 * np.prod(high - low) / area))
+    while count > 0 and _scattered(sieve, count, low, high, seed) is None:
+        count = min(count - 1, int(0.9 * count))
+    return count
+
+
+def resting_heights(place, radius: float, bodies: Bodies, balls: Balls, planes: Planes) -> np.ndarray:
+    """Heights at which a ball with its centre on the vertical ``place`` (d-1,) touches a body and overlaps none.
+
+    In growing order: the last one is reached from above, the first one may lie below bodies that overhang or fly.
+    Planes count where they look up, and everything lies above them.
+    """
+    side = len(place)
+    reach = radius + bodies.size.max()
+    near = np.abs(bodies.position[:, 0] - place[0]) < reach
+    for axis in range(1, side):
+        near &= np.abs(bodies.position[:, axis] - place[axis]) < reach
+    rows = np.flatnonzero(near[balls.body])
+    centre = bodies.position[balls.body[rows]]
+    if balls.centre[rows].any():
+        centre = centre + _turned(bodies.orientation[balls.body[rows]], balls.centre[rows])
+    left = (balls.radius[rows] + radius) ** 2 - ((centre[:, :side] - place) ** 2).sum(axis=1)
+    middle, half = centre[left > 0, side], np.sqrt(left[left > 0])
+    floor = -math.inf
+    for normal, row in zip(_turned(bodies.orientation[planes.body], planes.normal), planes.body, strict=True):
+        if normal[side] > 1e-9:
+            point = bodies.position[row]
+            lift = (radius - (place - point[:side]) @ normal[:side]) / normal[side]
+            floor = max(floor, float(point[side] + lift))
+    heights = np.append(middle + half, floor)
+    clear = np.abs(heights[:, None] - middle) >= half * (1 - 1e-12)
+    return np.sort(heights[clear.all(axis=1) & (heights >= floor) & np.isfinite(heights)])
+
+
+def _turned(orientation, vectors) -> np.ndarray:
+    """Vectors (k, 3) turned by unit quaternions (k, 4)."""
+    pure = np.concatenate([np.zeros((len(vectors), 1)), vectors], axis=1)
+    return quaternions.product(quaternions.product(orientation, pure), quaternions.conjugate(orientation))[:, 1:]
+
+
+# What a file holds of a pour, beside its sieve, axis and shape.
+POUR = {
+    "material": str, "rate": float, "count": int, "radius": float, "seed": int, "from_above": bool, "dimension": int,
+    "first": int,
+}  # fmt: skip
+
+
+class Irregular(NamedTuple):
+    """Grains with corners for `Pour`: `Polygon.irregular` with these options. Unlike a function, a file can hold it."""
+
+    sides: tuple = (5, 9)
+    spread: float = 0.5
+    elongation: float = 1.0
+
+    def __call__(self, diameter: float, rng) -> Polygon:
+        return Polygon.irregular(0.5 * diameter, **self._asdict(), seed=rng)
+
+
+class Pour(Hook):
+    """Grains created one by one at rest, ``rate`` per second, each as low as possible in contact with what is there.
+
+    The vertical of each grain is drawn uniformly within ``radius`` of the axis through ``axis`` (d-1,). A grain may be
+    put under others that are still in flight, as in the papers; with ``from_above`` it lies on the topmost one. The
+    first grain is put into the scene at once; the others come during the run, at the times k / rate::
+
+        pour = Pour(scene, material="grain", sizes=(0.25, 0.5), rate=200, count=14_000, radius=0.8, seed=1)
+        sim = Simulation(scene, time_step=2e-4)
+        sim.before_step.append(pour)
+
+    ``shape`` makes the grains where they are not balls: `Irregular`, or any function ``shape(diameter, rng)`` such as
+    ``lambda diameter, rng: Polygon.regular(6, radius=diameter / 2)``; each is laid by the ball around it.
+
+    What comes depends only on the seed, the number of the grain and the present positions: a resumed run goes on with
+    the same bits. The result file holds the pour, but for a ``shape`` that is a function: such a run goes on from its
+    program. ``first`` is the body number of the first grain; the others follow where nothing else adds bodies.
+    """
+
+    def __init__(
+        self,
+        scene,
+        *,
+        material: str,
+        sizes,
+        rate: float,
+        count: int,
+        radius: float,
+        seed: int,
+        axis=None,
+        from_above: bool = False,
+        shape=None,
+    ):
+        _check_scene("Pour", scene)
+        check_seed("Pour", seed)
+        check_flags("Pour", from_above=from_above)
+        check_function("Pour got shape", shape, "diameter", "rng", optional=True)
+        if not scene.blocks:
+            raise InputError("Pour got an empty scene; add the ground first.")
+        self.material, self.sieve, self.rate, self.count, self.radius = material, _as_sieve(sizes), rate, count, radius
+        self.seed, self.from_above, self.dimension, self.shape = int(seed), from_above, scene.dimension, shape
+        self.axis = np.zeros(self.dimension - 1) if axis is None else np.atleast_1d(as_numbers("axis", axis))
+        self._check()
+        self.first = self._create(0, scene, join_all(scene.blocks)[:3])
+
+    def to_file(self) -> dict:
+        """All numbers, and the name of a ``shape`` that is a function."""
+        shape, sieve = self.shape, self.sieve
+        if isinstance(shape, Irregular):
+            shape = {"kind": "Irregular"} | shape._asdict()
+        elif shape is not None:
+            shape = {"kind": "function", "name": name_of(shape)}
+        return {name: kind(getattr(self, name)) for name, kind in POUR.items()} | {
+            "axis": self.axis.tolist(),
+            "sizes": {"diameters": sieve.diameters.tolist(), "passing": sieve.passing.tolist(), "by": sieve.by},
+            "shape": shape,
+        }
+
+    @classmethod
+    def from_file(cls, parameters: dict) -> "Pour":
+        """The pour of a file; its first grain is there already."""
+        shape, sizes = dict(parameters["shape"] or {}), parameters["sizes"]
+        kind = shape.pop("kind", None)
+        if kind == "function":
+            raise InputError(
+                f"the grains of its Pour are made by the function {shape['name']}, which no file can hold; go on from "
+                "the program that has it, with simulation.restore(path), or pour packings.Irregular(...)."
+            )
+        pour = cls.__new__(cls)
+        for name, number in POUR.items():
+            setattr(pour, name, number(parameters[name]))
+        pour.sieve, pour.axis = Sieve(**sizes), np.array(parameters["axis"], dtype=float)
+        pour.shape = Irregular(**shape) if kind else None
+        pour._check()
+        return pour
+
+    def _check(self) -> None:
+        numbers = is_number(self.rate) and is_whole(self.count, 1) and is_number(self.radius)
+        if not (numbers and self.rate > 0 and self.radius >= 0):
+            raise InputError(
+                f"Pour got rate={self.rate!r}, count={self.count!r}, radius={self.radius!r}; give positive numbers."
+            )
+        if self.axis.shape != (self.dimension - 1,) or not np.isfinite(self.axis).all():
+            raise InputError(f"Pour got axis={self.axis.tolist()}; give {self.dimension - 1} finite number(s).")
+
+    @property
+    def duration(self) -> float:
+        """From the first grain to one interval after the last one, s."""
+        return self.count / self.rate
+
+    def made(self, time: float) -> int:
+        """How many grains there are at ``time``."""
+        return min(self.count, math.floor(max(0.0, time) * self.rate + 1e-6) + 1)
+
+    def grain(self, k: int) -> tuple[float, np.ndarray]:
+        """Radius and vertical (d-1,) of the grain ``k``."""
+        return self._drawn(k)[:2]
+
+    def _drawn(self, k: int):
+        """Radius and vertical of the grain ``k``, and the random numbers left for its shape."""
+        rng = np.random.default_rng([self.seed, k])
+        radius = 0.5 * self.sieve.diameter(rng.random(), dimension=self.dimension)
+        if self.dimension == 2:
+            return radius, self.axis + self.radius * (2 * rng.random(1) - 1), rng
+        away, angle = self.radius * math.sqrt(rng.random()), 2 * math.pi * rng.random()
+        return radius, self.axis + away * np.array([math.cos(angle), math.sin(angle)]), rng
+
+    def __call__(self, simulation) -> None:
+        """Create the grains that are due at the begin of a step."""
+        now = self.made(simulation.steps * simulation.time_step)
+        for k in range(self.made((simulation.steps - 1) * simulation.time_step), now):
+            self._create(k, simulation, (simulation.bodies, simulation.model.balls, simulation.model.planes))
+
+    def _create(self, k: int, where, solids) -> int:
+        """Add the grain ``k`` to a scene or a simulation; its body number."""
+        radius, place, rng = self._drawn(k)
+        grain = radius
+        if self.shape is not None:
+            grain = self.shape(2 * radius, rng)
+            if not hasattr(grain, "balls"):
+                raise InputError(
+                    f"The shape of Pour made {grain!r}; it must make shapes, such as Polygon.irregular(...)."
+                )
+            radii, centres = grain.balls()
+            radius = float((np.sqrt((centres**2).sum(axis=1)) + radii).max())
+        heights = resting_heights(place, radius, *solids)
+        if not len(heights):
+            raise InputError(f"Pour found nothing below the place {place} to lay a grain on; make the ground wider.")
+        position = np.append(place, heights[-1 if self.from_above else 0])
+        return int(where.add_many([grain], material=self.material, position=position[None])[0])

@@ -1,0 +1,494 @@
+"""A scene: bodies, materials, loads. It collects and checks; `freeze` makes the `Model` that kernels read.
+
+A simulation takes a copy and closes the scene: what is stated later goes through the simulation's doors of the same
+names, and what does not act is an error. A closed scene may be given to further simulations.
+"""
+
+import contextlib
+import copy
+import math
+from typing import Unpack
+
+import numpy as np
+
+from .. import quaternions
+from ..display import picture
+from ..errors import InputError, as_numbers, check_flags, check_function, is_number, is_whole
+from ..problem.laws import Law
+from ..signatures import LawOptions, MaterialOptions
+from ..state import DRIVEN, FIXED, FREE, NO_CORNERS, Balls, Bodies, Corners, Model, Planes, Springs, read_only
+from .loads import Drive, Profile, as_function, constant
+from .materials import Materials
+from .shapes.balls import Cluster, Disk, HalfPlane, Plane, Sphere
+from .shapes.polygons import Polygon
+from .tables import NO_BALLS, NO_PLANES, Tables, join, join_all
+
+
+def _own_lists(thing):
+    """A copy of an object that has lists and dicts of its own."""
+    twin = copy.copy(thing)
+    for name, value in vars(thing).items():
+        if isinstance(value, list | dict):
+            setattr(twin, name, value.copy())
+    return twin
+
+
+class Scene:
+    """Bodies and how they touch; ``gravity`` of length 2 or 3 decides the dimension.
+
+    ``gravity`` is a vector, or a profile or function of time (see `loads`, and `loads.tilting`).
+
+    >>> scene = Scene(gravity=(0, -9.81))
+    >>> scene.material("steel", density=7800)
+    >>> scene.contact("steel", "steel", friction=0.3)
+    >>> floor = scene.add(HalfPlane(normal=(0, 1)), material="steel", fixed=True)
+    >>> ball = scene.add(Disk(radius=0.1), material="steel", position=(0, 0.5))
+    """
+
+    def __init__(self, gravity):
+        self._closed = False
+        self.gravity = gravity
+        self.materials = Materials()
+        self.count = 0
+        self.blocks: list[Tables] = []
+        self.drives, self.forces = {}, {}
+        self.changed_materials = False
+        self._springs = []
+        self._bodies_of: dict[int, tuple[int, bool]] = {}
+
+    def __repr__(self):
+        kinds = np.concatenate([block.bodies.kind for block in self.blocks] or [np.zeros(0)])
+        names = ", ".join(self.materials.names[:4]) + (", …" if len(self.materials.names) > 4 else "")
+        return (
+            f"Scene in {self.dimension}D: {len(kinds)} bodies, {int((kinds == FREE).sum())} of them free; "
+            f"{f'materials {names}' if names else 'no materials'}"
+        )
+
+    def _repr_html_(self):
+        from ..plotting import plot_state_of
+
+        return picture(repr(self), lambda: plot_state_of(self).figure)
+
+    # ---- gravity, and who may change the scene ---------------------------------------------------------------------
+
+    @property
+    def gravity(self):
+        """(d,) m/s^2; a profile or function of time where it is one."""
+        return self._gravity.numbers[0] if self.steady else self._gravity
+
+    @gravity.setter
+    def gravity(self, value):
+        self._check_open("gravity", "sim.gravity = ...")
+        if callable(value):
+            check_function("Scene got gravity", value, "t")
+        sample = np.atleast_1d(as_numbers("gravity", value(0.0) if callable(value) else value))
+        lengths = getattr(self, "dimension", None)  # none yet: both are possible
+        if sample.shape not in ([(2,), (3,)] if lengths is None else [(lengths,)]) or not np.isfinite(sample).all():
+            raise InputError(
+                f"Scene got gravity={value!r}; give 2 or 3 finite numbers, they decide the dimension."
+                if lengths is None
+                else f"gravity is {value!r}; give {lengths} finite numbers, or a profile or function of time for them."
+            )
+        steady = value if callable(value) else constant(read_only(sample))
+        self._gravity, self.dimension = steady, len(sample)
+
+    @property
+    def steady(self) -> bool:
+        """Whether gravity is the same at all times."""
+        return isinstance(self._gravity, Profile) and self._gravity.kind == "constant"
+
+    def gravity_at(self, t: float) -> np.ndarray:
+        """(3,) gravity at the time ``t``; z = 0 in two dimensions."""
+        out = np.zeros(3)
+        value = np.atleast_1d(as_numbers("gravity", self._gravity(t)))
+        if value.shape != (self.dimension,) or not np.isfinite(value).all():
+            raise InputError(
+                f"gravity gives {value.tolist()} at t = {t:.6g}; make it return {self.dimension} finite numbers."
+            )
+        out[: self.dimension] = value
+        return out
+
+    def copy(self) -> "Scene":
+        """The same scene again, open or closed as it is; functions of time are shared."""
+        twin = _own_lists(self)
+        twin.materials = _own_lists(self.materials)
+        twin.forces = {body: list(pairs) for body, pairs in self.forces.items()}
+        return twin
+
+    def close(self) -> None:
+        """From now on nothing can be added or changed: a simulation has taken the scene."""
+        self._closed = True
+
+    @contextlib.contextmanager
+    def opened(self):
+        """Open inside, for the doors of the simulation that holds the scene; after an error it is as it was."""
+        kept = vars(self.copy())
+        self._closed = False
+        try:
+            yield self
+        except BaseException:
+            vars(self).update(kept)
+            raise
+        finally:
+            self._closed = True
+
+    def _check_open(self, what: str, door: str) -> None:
+        if self._closed:
+            raise InputError(f"scene.{what} came after Simulation(scene), which has closed the scene; use {door}.")
+
+    # ---- materials -------------------------------------------------------------------------------------------------
+
+    def material(self, name: str, *, density: float, **own: Unpack[MaterialOptions]) -> None:
+        """State a material; its own coefficients (friction=..., restitution=...) serve pairs that are not stated."""
+        self._check_open("material", "sim.material(...)")
+        self.materials.add(name, density, own)
+
+    def contact(self, a: str, b: str, *, axis=None, **options: Unpack[LawOptions]) -> None:
+        """State the law between materials ``a`` and ``b``; the options are those of `Law`.
+
+        ``axis`` is the direction of the first coefficient of ``anisotropic=(c1, c2)``, in the axes of ``a``'s body.
+        """
+        self._check_open("contact", "sim.contact(...)")
+        try:
+            law = Law(**options)
+        except TypeError:
+            known = ", ".join(Law.__dataclass_fields__)
+            unknown = ", ".join(sorted(set(options) - set(Law.__dataclass_fields__)))
+            raise InputError(f"contact got the unknown option {unknown}; it takes {known}.") from None
+        if law.anisotropic is not None and self.dimension == 2:
+            raise InputError("anisotropic friction has two directions and needs a scene in 3D; give friction=...")
+        self.materials.set_pair(a, b, law, axis)
+
+    # ---- bodies ----------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        shape,
+        *,
+        material: str,
+        position=None,
+        velocity=None,
+        spin=None,
+        rotation=None,
+        fixed: bool = False,
+        motion=None,
+        mass: float | None = None,
+        inertia=None,
+    ) -> int:
+        """Add one body and return its number.
+
+        ``position`` (d,) of the centre of mass, ``velocity`` (d,), ``spin`` (number in 2D, (3,) in space in 3D),
+        ``rotation`` (angle in 2D, unit quaternion (w, x, y, z) in 3D); all zero when omitted. ``motion`` drives the
+        body: a `Drive`, or a velocity as vector, profile or function of time. ``mass`` and ``inertia`` (number in 2D,
+        three principal moments in 3D) replace what follows from the density.
+        """
+        self._check_open("add", "sim.add(...)")
+        self._checked_shape(shape)
+        check_flags("scene.add", fixed=fixed)
+        wall = isinstance(shape, Plane | HalfPlane)
+        if wall and not fixed and motion is None:
+            raise InputError(f"{shape!r} is neither fixed nor driven; add fixed=True or motion=...")
+        if fixed and motion is not None:
+            raise InputError("A body got fixed=True and motion=...; give one of them.")
+        index = self.materials.index(material)
+        kind = FIXED if fixed else DRIVEN if motion is not None else FREE
+        place = self._vectors("position", position, 1)
+        speed = self._vectors("velocity", velocity, 1)
+        turning = self._spins(spin, 1)
+        self._check_fixed(fixed, speed, turning)
+        orientation = self._orientation(rotation)
+        if wall:
+            bodies = self._bodies(place, orientation, speed, turning, kind, 1.0, np.ones(3), np.zeros(1), False)
+            row = np.zeros(1, dtype=np.int64)
+            block = Tables(bodies, NO_BALLS, Planes(shape.normal[None], row + self.count, row + index))
+        else:
+            block = self._solid(shape, index, place, orientation, speed, turning, kind, mass, inertia)
+        if motion is not None:
+            self.drives[self.count] = self._drive(motion)
+        return self._enter(block, index)
+
+    def add_many(
+        self, shapes, *, material: str, position, velocity=None, spin=None, rotation=None, fixed: bool = False
+    ) -> np.ndarray:
+        """Add many spheres (disks or polygons in 2D) at once and return their numbers (k,).
+
+        ``shapes`` is an array of radii (k,), one radius or shape for all, or a sequence of spheres or disks, or of
+        polygons; ``position`` (k, d), ``velocity``, ``spin`` and (for polygons) the angle ``rotation`` one for all or
+        one each.
+        """
+        self._check_open("add_many", "sim.add_many(...)")
+        check_flags("scene.add_many", fixed=fixed)
+        place = np.atleast_2d(as_numbers("position", position))
+        k = len(place)
+        if isinstance(shapes, list | tuple) and any(isinstance(shape, list | tuple) for shape in shapes):
+            raise InputError(f"add_many got shapes={shapes!r}; give one row of radii or of shapes.")
+        place = self._vectors("position", place, k)
+        if isinstance(shapes, Polygon) or (np.ndim(shapes) == 1 and any(isinstance(s, Polygon) for s in shapes)):
+            return self._add_polygons(shapes, material, place, velocity, spin, rotation, fixed)
+        if rotation is not None:
+            raise InputError("add_many got rotation=... for balls, which look the same; leave it out.")
+        round_shape = Disk if self.dimension == 2 else Sphere
+        if isinstance(shapes, round_shape):
+            radii = np.full(k, shapes.radius)
+        elif np.ndim(shapes) == 1 and all(isinstance(s, round_shape) for s in shapes):
+            radii = np.array([s.radius for s in shapes])
+        else:
+            try:
+                radii = np.broadcast_to(np.asarray(shapes, dtype=float), (k,)).copy()
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"add_many got shapes={shapes!r} for {k} positions; give as many radii or "
+                    f"{round_shape.__name__}s, or one for all."
+                ) from None
+        if len(radii) != k:
+            raise InputError(f"add_many got {len(radii)} shapes and {k} positions; give as many of both.")
+        bad = np.flatnonzero(~(np.isfinite(radii) & (radii > 0)))
+        if bad.size:
+            raise InputError(f"add_many got the radius {radii[bad[0]]} at row {bad[0]}; give positive lengths.")
+        index = self.materials.index(material)
+        speed, turning = self._vectors("velocity", velocity, k), self._spins(spin, k)
+        self._check_fixed(fixed, speed, turning)
+        unit = round_shape(1.0).mass_properties()
+        masses = self.materials.densities[index] * unit.volume * radii**self.dimension
+        moments = np.full(3, unit.inertia[2, 2] / unit.volume)
+        bodies = self._bodies(
+            place, np.tile([1.0, 0, 0, 0], (k, 1)), speed, turning,
+            FIXED if fixed else FREE, masses, masses[:, None] * radii[:, None] ** 2 * moments, radii, True,
+        )  # fmt: skip
+        rows = self.count + np.arange(k)
+        self._enter(Tables(bodies, Balls(radii, np.zeros((k, 3)), rows, np.full(k, index)), NO_PLANES), index)
+        return rows
+
+    def _add_polygons(self, shapes, material, place, velocity, spin, rotation, fixed) -> np.ndarray:
+        """Polygons of `add_many`, as one block."""
+        k = len(place)
+        shapes = [shapes] * k if isinstance(shapes, Polygon) else list(shapes)
+        for shape in shapes:
+            if not isinstance(shape, Polygon):
+                raise InputError(f"add_many got {shape!r} among polygons; add other shapes by a call of their own.")
+            self._checked_shape(shape)
+        if len(shapes) != k:
+            raise InputError(f"add_many got {len(shapes)} shapes and {k} positions; give as many of both.")
+        index = self.materials.index(material)
+        speed, turning = self._vectors("velocity", velocity, k), self._spins(spin, k)
+        self._check_fixed(fixed, speed, turning)
+        angle = as_numbers("rotation", 0.0 if rotation is None else rotation)
+        if angle.shape not in ((), (1,), (k,)) or not np.isfinite(angle).all():
+            raise InputError(f"rotation has the shape {angle.shape} or contains nan; give one angle (rad) per body.")
+        angle, kind, first = np.broadcast_to(angle, (k,)), FIXED if fixed else FREE, self.count
+        blocks = []
+        for n, shape in enumerate(shapes):
+            row = slice(n, n + 1)
+            blocks.append(
+                self._solid(shape, index, place[row], self._orientation(angle[n]), speed[row], turning[row], kind, None,
+                            None)
+            )  # fmt: skip
+            self.count += 1
+        self.count = first
+        self._enter(join_all(blocks), index)
+        return first + np.arange(k)
+
+    def _solid(self, shape, material, place, orientation, velocity, spin, kind, mass, inertia):
+        """The block of one solid body."""
+        properties = shape.mass_properties()
+        density = self.materials.densities[material]
+        m = density * properties.volume if mass is None else mass
+        if not (is_number(m) and m > 0):
+            raise InputError(f"A body got mass={mass!r}; give a positive number.")
+        if self.dimension == 2:  # turning about z only: the other moments never act
+            moments, axes = np.full(3, properties.inertia[2, 2]), np.eye(3)
+        else:
+            moments, axes = properties.principal
+        moments = moments * (m / properties.volume)
+        if inertia is not None:
+            given = as_numbers("inertia", inertia)
+            moments = np.broadcast_to(given, (3,)).copy() if given.shape in ((), (1,), (3,)) else np.zeros(3)
+            if not (np.isfinite(moments).all() and (moments > 0).all()):
+                raise InputError(f"A body got inertia={inertia!r}; give positive principal moments.")
+            if self.dimension == 3 and 2 * moments.max() > moments.sum() * (1 + 1e-12):
+                raise InputError(
+                    f"A body got inertia={inertia!r}, which no distribution of mass has; "
+                    "the largest principal moment is at most the sum of the two others."
+                )
+        radii, centres = shape.balls()
+        reach = (np.sqrt((centres**2).sum(axis=1)) + radii).max()
+        principal = quaternions.from_matrix(axes)
+        bodies = self._bodies(
+            place, quaternions.product(orientation, principal[None]), velocity, spin, kind, m, moments,
+            np.array([reach]), isinstance(shape, Sphere | Disk) and inertia is None, principal,
+        )  # fmt: skip
+        k = len(radii)
+        balls = Balls(radii, centres @ axes, np.full(k, self.count), np.full(k, material))
+        return Tables(bodies, balls, NO_PLANES, self._corners(shape))
+
+    def _corners(self, shape) -> Corners:
+        if not isinstance(shape, Polygon):
+            return NO_CORNERS
+        flat = np.concatenate(shape.parts)
+        place = np.concatenate([flat, np.zeros((len(flat), 1))], axis=1)
+        part = np.repeat(np.arange(len(shape.parts)), [len(part) for part in shape.parts])
+        return Corners(place, np.full(len(flat), self.count), part)
+
+    def _bodies(self, place, orientation, velocity, spin, kind, mass, inertia, size, simple, principal=None) -> Bodies:
+        k = len(place)
+        identity = np.array([1.0, 0, 0, 0])
+        return Bodies(
+            self.count + np.arange(k), place, orientation,
+            np.tile(identity if principal is None else principal, (k, 1)),
+            velocity, spin, np.broadcast_to(np.asarray(mass, dtype=float), (k,)).copy(),
+            np.broadcast_to(inertia, (k, 3)).copy(), np.full(k, kind, dtype=np.int8), np.full(k, simple), size,
+        )  # fmt: skip
+
+    def _enter(self, block: Tables, material: int) -> int:
+        first, added = self.count, len(block.bodies.mass)
+        self.blocks.append(block)
+        self.count += added
+        number, free = self._bodies_of.get(material, (0, False))
+        now = (min(number + added, 2), free or bool((block.bodies.kind == FREE).any()))
+        if now != (number, free):  # which materials can meet changes only with the first two bodies of a material
+            self._bodies_of[material] = now
+            self.changed_materials = True
+        return first
+
+    def take_over(self, block: Tables) -> None:
+        """Have the bodies of ``block`` alone, as a file has them: its materials meet as if they had been added."""
+        self.blocks, self._bodies_of = [block], {}
+        owner = np.concatenate([block.balls.body, block.planes.body])
+        made_of = np.concatenate([block.balls.material, block.planes.material])
+        for material in np.unique(made_of):
+            bodies = np.unique(owner[made_of == material])
+            free = bool((block.bodies.kind[bodies] == FREE).any())
+            self._bodies_of[int(material)] = (min(len(bodies), 2), free)
+
+    # ---- loads -----------------------------------------------------------------------------------------------------
+
+    def force(self, body: int, force=None, torque=None) -> None:
+        """Apply a force (d,) and a torque (number in 2D, (3,) in space): vectors, profiles or functions of time."""
+        self._check_open("force", "sim.force(...)")
+        self._known(body)
+        d = self.dimension
+        pair = (
+            as_function(np.zeros(d) if force is None else force, d, "force"),
+            as_function(np.zeros(1 if d == 2 else 3) if torque is None else torque, 1 if d == 2 else 3, "torque"),
+        )
+        self.forces.setdefault(int(body), []).append(pair)
+
+    def spring(
+        self, first: int, second: int | None = None, *, stiffness: float, damping: float = 0.0, length: float = 0.0,
+        anchor=None, other=None,
+    ) -> None:  # fmt: skip
+        """A linear spring with dashpot between two bodies, or a body and the ground (``second=None``).
+
+        ``anchor`` (d,) is its point on the first body, in the body's axes from its centre; ``other`` that on the second
+        one, or the point of the ground in space. ``length`` at rest.
+        """
+        self._check_open("spring", "sim.spring(...)")
+        self._known(first)
+        if second is not None:
+            self._known(second)
+        for name, value in (("stiffness", stiffness), ("damping", damping), ("length", length)):
+            if not (is_number(value) and value >= 0):
+                raise InputError(f"spring got {name}={value!r}; give a finite number >= 0.")
+        ends = self._vectors("anchor", anchor, 1), self._vectors("other", other, 1)
+        row = np.array([int(first)]), np.array([-1 if second is None else int(second)])
+        self._springs.append(Springs(*row, *ends, *(np.array([float(v)]) for v in (stiffness, damping, length))))
+
+    # ---- checks ----------------------------------------------------------------------------------------------------
+
+    def _known(self, body) -> None:
+        if not (is_whole(body) and body < self.count):
+            there = f"scene.add returned the numbers 0 to {self.count - 1}" if self.count else "add bodies first"
+            raise InputError(f"There is no body {body!r}; {there}.")
+
+    def _checked_shape(self, shape) -> None:
+        if not isinstance(shape, Sphere | Disk | Plane | HalfPlane | Cluster | Polygon):
+            raise InputError(
+                f"scene.add got the shape {shape!r}; give a Sphere, Disk, Plane, HalfPlane, Cluster, Polygon or "
+                "Rectangle."
+            )
+        if shape.dimension != self.dimension:
+            raise InputError(
+                f"{shape!r} is a shape of {shape.dimension} dimensions and the scene has {self.dimension}; "
+                "use Disk, Polygon and HalfPlane with gravity of length 2, Sphere and Plane with length 3."
+            )
+
+    @staticmethod
+    def _check_fixed(fixed, velocity, spin) -> None:
+        if fixed and (velocity.any() or spin.any()):
+            raise InputError(
+                "A body got fixed=True and a velocity or spin; leave them out, or drive it with motion=..."
+            )
+
+    def _vectors(self, name, value, k) -> np.ndarray:
+        """(k, 3) array from vectors of the scene's dimension."""
+        out = np.zeros((k, 3))
+        if value is not None:
+            array = as_numbers(name, value)
+            if array.shape not in ((self.dimension,), (k, self.dimension)) or not np.isfinite(array).all():
+                raise InputError(
+                    f"{name} has the shape {array.shape} or contains nan; give finite numbers of shape "
+                    f"({self.dimension},)" + (f" or ({k}, {self.dimension})." if k > 1 else ".")
+                )
+            out[:, : self.dimension] = array
+        return out
+
+    def _spins(self, value, k) -> np.ndarray:
+        if self.dimension == 3:
+            return self._vectors("spin", value, k)
+        out = np.zeros((k, 3))
+        if value is not None:
+            array = as_numbers("spin", value)
+            if array.shape not in ((), (1,), (k,)) or not np.isfinite(array).all():
+                raise InputError(f"spin is {value!r}; in 2D give one finite number (rad/s) per body.")
+            out[:, 2] = array
+        return out
+
+    def _orientation(self, rotation) -> np.ndarray:
+        if rotation is None:
+            return np.array([[1.0, 0, 0, 0]])
+        value = as_numbers("rotation", rotation)
+        if self.dimension == 2:
+            if value.size != 1 or not np.isfinite(value).all():
+                raise InputError(f"rotation is {rotation!r}; in 2D give an angle (rad).")
+            half = 0.5 * float(value.item())
+            return np.array([[math.cos(half), 0, 0, math.sin(half)]])
+        if value.shape != (4,) or not np.isfinite(value).all() or not value @ value > 0:
+            raise InputError(f"rotation is {rotation!r}; in 3D give a quaternion (w, x, y, z).")
+        return value[None] / math.sqrt(value @ value)
+
+    def _drive(self, motion):
+        drive = motion if isinstance(motion, Drive) else Drive(velocity=motion)
+        d, s = self.dimension, 1 if self.dimension == 2 else 3
+        velocity = np.zeros(d) if np.isscalar(drive.velocity) and drive.velocity == 0 else drive.velocity
+        spin = np.zeros(s) if np.isscalar(drive.spin) and drive.spin == 0 else drive.spin
+        return as_function(velocity, d, "motion velocity"), as_function(spin, s, "motion spin")
+
+    # ---- the door --------------------------------------------------------------------------------------------------
+
+    def freeze(self) -> Model:
+        """Check the scene as a whole and return its `Model`."""
+        if self.count == 0:
+            raise InputError("The scene is empty; add bodies with scene.add(...).")
+        tables = join_all(self.blocks)
+        if not (tables.bodies.kind == FREE).any():
+            raise InputError("The scene has no free body: nothing can move; add one without fixed=True and motion=...")
+        laws, index, axes = self.law_table()
+        return Model(
+            dimension=self.dimension, gravity=self.gravity_at(0.0), springs=self.springs(), laws=laws, law_index=index,
+            law_axes=axes, drives=self.drives, forces=self.forces, **tables._asdict(),
+        )  # fmt: skip
+
+    def law_table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The laws of all pairs of materials that can meet: a free body's with that of any other body."""
+        self.changed_materials = False
+        known = self._bodies_of
+        free = [i for i, (_, is_free) in known.items() if is_free]
+        used = {(min(i, j), max(i, j)) for i in free for j in known if i != j or known[i][0] > 1}
+        return self.materials.table(used)
+
+    def springs(self) -> Springs:
+        """All springs, as arrays."""
+        if self._springs:
+            return join(self._springs)
+        empty, rows = np.zeros(0), np.zeros(0, dtype=np.int64)
+        return Springs(rows, rows, np.zeros((0, 3)), np.zeros((0, 3)), empty, empty, empty)

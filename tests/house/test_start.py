@@ -1,0 +1,137 @@
+"""How a run starts: what is loaded before its first step, and the word about compilation."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numba
+import numpy as np
+
+import contactdynamics as cd
+from contactdynamics import _jit, cli
+from contactdynamics.bench import start
+
+FIRST_STEP = """
+import sys
+from contactdynamics import cli
+from contactdynamics.rigid import simulation
+
+def step(self, first=simulation.Simulation.step):
+    first(self)
+    print([name for name in ("matplotlib", "scipy.spatial", "scipy.linalg") if name in sys.modules])
+    raise SystemExit
+
+simulation.Simulation.step = step
+cli.main(["run", sys.argv[1], "--out", sys.argv[2]])
+"""
+
+OWN = '''"""One ball on the ground."""
+import contactdynamics as cd
+
+FIGURE, PARAMETERS, QUICK = "", {"duration": 0.1}, {}
+
+def build(parameters):
+    scene = cd.Scene(gravity=(0, 0, -9.81))
+    scene.material("m", density=1000.0)
+    scene.contact("m", "m", friction=0.3)
+    scene.add(cd.Plane((0, 0, 1)), material="m", position=(0, 0, 0), fixed=True)
+    scene.add(cd.Sphere(0.05), material="m", position=(0, 0, 0.05))
+    return cd.Simulation(scene, time_step=1e-3)
+
+def check(outcome, parameters): ...
+def figure(outcome, parameters): ...
+'''
+
+
+def loaded(*arguments):
+    return subprocess.check_output([sys.executable, "-c", FIRST_STEP, *map(str, arguments)], text=True).strip()
+
+
+def test_drawing_is_loaded_after_the_run(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    assert loaded(tmp_path / "own.py", tmp_path / "out") == "[]"
+    assert loaded("pile", tmp_path / "pile") == "[]"
+
+
+def test_other_kernels_have_their_linear_algebra():
+    # ours are loaded without it; those of the user must find it
+    script = (
+        "import numpy as np, numba, contactdynamics.rigid.solvers; x = np.arange(4.0).reshape(2, 2)\n"
+        "print(numba.njit(lambda a: np.dot(a, a))(x).tolist(), numba.njit(lambda a: np.linalg.det(a))(x))"
+    )
+    assert (
+        subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[[2.0, 3.0], [6.0, 11.0]] -2.0"
+    )
+
+
+def test_figures_are_files_whatever_the_user_has_set(monkeypatch):
+    import matplotlib
+
+    before = matplotlib.get_backend()
+    monkeypatch.setenv("MPLBACKEND", "TkAgg")
+    cli._use_headless_figures()
+    assert matplotlib.get_backend().lower() == "agg"
+    script = (
+        "from contactdynamics import cli; cli._use_headless_figures(); import matplotlib as m; print(m.get_backend())"
+    )
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).strip().lower() == "agg"
+    matplotlib.use(before)
+
+
+ONE_KERNEL = """
+from contactdynamics import quaternions
+print(quaternions.multiply(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0))  # i j = k
+quaternions.exponential(0.0, 0.0, 0.0)
+"""
+
+
+def said(cache, script=ONE_KERNEL):
+    """What a program with this cache of kernels says beside its own output."""
+    environment = {**os.environ, "CONTACTDYNAMICS_CACHE": str(cache)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "(0.0, 0.0, 0.0, 1.0)\n"
+    return done.stderr
+
+
+def test_a_program_says_once_that_it_compiles(tmp_path):
+    assert said(tmp_path / "new") == "compiling kernels, once (half a minute or so)\n"
+    assert said(tmp_path / "new") == ""
+    (tmp_path / "file").write_text("no folder")
+    assert "at each start" in said(tmp_path / "file") and "CONTACTDYNAMICS_CACHE" in said(tmp_path / "file")
+    silenced = "import logging; logging.getLogger('contactdynamics').setLevel('ERROR')\n" + ONE_KERNEL
+    assert said(tmp_path / "other", silenced) == ""
+
+
+def test_compilation_is_no_part_of_the_stages():
+    scene = cd.Scene(gravity=(0, -9.81))
+    scene.material("m", density=1000.0)
+    scene.contact("m", "m", friction=0.3)
+    scene.add(cd.Disk(0.05), material="m", position=(0, 0))
+    sim = cd.Simulation(scene, time_step=1e-3)
+    sim.step()  # what it needs itself is compiled
+    taken = []
+
+    def compile_something(simulation):
+        before, began = _jit.COMPILATION.seconds, time.perf_counter()
+        numba.njit(lambda x: np.linalg.norm(x) + np.sort(x)[0] + x.mean())(np.ones(3))
+        taken.append((_jit.COMPILATION.seconds - before, time.perf_counter() - began))
+
+    sim.before_step.append(compile_something)
+    begin, clock = time.perf_counter(), _jit.clock()
+    sim.step()
+    wall, kept = time.perf_counter() - begin, _jit.clock() - clock
+    ((compiling, hook),) = taken
+    assert 0 < compiling <= hook <= wall
+    # Both clocks see the same: the wall is the compiler and the rest, and only the rest is in the stages.
+    assert sum(sim.last_seconds.values()) <= kept <= wall - compiling + 1e-9 * begin
+
+
+def test_the_start_is_measured_to_the_end_of_the_first_step():
+    said = []
+    results = start.start(said.append, repeats=1)
+    assert [line.split()[0] for line in said] == ["import", "start", "pile_start"]
+    # a run imports the package and steps, so it takes longer, by a factor of hundreds
+    for clock in ("seconds", "cpu_seconds"):
+        for run in ("start", "pile_start"):
+            assert 0 < results[f"import_{clock}"] < results[f"{run}_{clock}"]
