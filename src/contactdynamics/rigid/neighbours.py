@@ -178,7 +178,7 @@ def search(space, i, spheres, lists, above, near, fast):
         for dy in range(-steps, steps + 1):
             for dz in range(-steps * deep, steps * deep + 1):
                 x, y, z = cell_beside(space, cx + dx, cy + dy, cz + dz)
-                j = head[_bucket(x, y, z, mask)]
+                j = np.int64(head[_bucket(x, y, z, mask)])
                 while j >= 0:
                     if (j > i or not above) and j != i and margin[j] <= base:
                         if _near(space, i, j, reference, radius, margin):
@@ -188,7 +188,7 @@ def search(space, i, spheres, lists, above, near, fast):
                             if own and _can_touch(i, j, body, kind):
                                 near[held] = j
                                 held += 1
-                    j = after[j]
+                    j = np.int64(after[j])
     for k in range(1, held):  # insertion sort: a dozen neighbours
         value, at = near[k], k
         while at > 0 and near[at - 1] > value:
@@ -203,10 +203,11 @@ def build_lists(space, spheres, near, fast, lists):
     """All lists from the cells; returns the room they need. With too little room in ``other`` nothing is valid."""
     at, start, count, other = 0, lists.start, lists.count, lists.other
     for i in range(count.size):
-        held = search(space, i, spheres, lists, True, near, fast)
+        held = search(space, i, spheres, lists, fast.size >= 0, near, fast)  # True, but no constant: one signature
         start[i], count[i] = at, held
         if at + held <= other.size:
-            other[at : at + held] = near[:held]
+            for n in range(held):
+                other[at + n] = near[n]
         at += held + SLACK
     start[count.size] = at
     return at
@@ -226,7 +227,7 @@ def insert(space, i, j, spheres, lists):
     if s + n == start[i + 1]:  # full: drop those that have gone
         kept = 0
         for k in range(n):
-            if _near(space, i, other[s + k], lists.reference, spheres.radius, lists.margin):
+            if _near(space, i, np.int64(other[s + k]), lists.reference, spheres.radius, lists.margin):
                 other[s + kept] = other[s + k]
                 kept += 1
         if kept == n:
@@ -264,17 +265,26 @@ def look_up(space, moved, spheres, rows, ahead, far, near, lists):
     """Renew the lists of the balls ``moved``; False where a list overflows and all must be built anew."""
     places, margin, base = spheres.places, lists.margin, lists.base
     for k in range(moved.size):
-        i = moved[k]
-        lists.reference[i] = places[i]
+        i = np.int64(moved[k])
+        for c in range(3):
+            lists.reference[i, c] = places[i, c]
         margin[i] = own_margin(ahead * _speed(rows, spheres.body[i], spheres.centre, i), base, far)
         move_in_cells(space, i, places[i], lists.cell, lists.head, lists.after, lists.before, lists.bucket)
-    fast = np.flatnonzero(margin > base)
+    count = 0
+    for i in range(margin.size):
+        count += margin[i] > base
+    fast = np.empty(count, dtype=np.int64)
+    count = 0
+    for i in range(margin.size):
+        if margin[i] > base:
+            fast[count] = i
+            count += 1
     for k in range(moved.size):
-        i = moved[k]
-        held = search(space, i, spheres, lists, False, near, fast)
+        i = np.int64(moved[k])
+        held = search(space, i, spheres, lists, fast.size < 0, near, fast)
         lists.count[i] = 0
         for n in range(held):
-            j = near[n]
+            j = np.int64(near[n])
             if not insert(space, min(i, j), max(i, j), spheres, lists):
                 return False
     return True

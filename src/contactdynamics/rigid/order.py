@@ -17,7 +17,7 @@ from numba import literal_unroll
 
 from .._jit import kernel
 from .equations.contract import GROUPS
-from .search.contract import DIAGONAL
+from .search.contract import DIAGONAL, KINDS
 
 STREAMS, SLABS = 4, 512
 
@@ -97,7 +97,7 @@ def arrange(position, rows, reach, candidates, plans, numbers):
     for i in range(home.size):
         slab = int(min(max(np.floor(position[i, axis] * scale) - first, 0.0), slabs - 1.0))
         home[i] = slab if rows[i, 6] > 0.0 else slabs
-    counts = np.zeros((numbers.max() + 1, slabs), dtype=np.int64)
+    counts = np.zeros((KINDS, slabs), dtype=np.int64)
     for some in literal_unroll(candidates):
         count_slabs(some, home, slabs, counts)
     group = group_slabs(counts)
@@ -134,7 +134,8 @@ def stand_in_order(plan):
     """Interleave the groups; from then on the contacts stand in this order."""
     order, few, cuts = plan.order, plan.few, plan.cuts
     m = cuts[2 * GROUPS]
-    few[:m] = order[:m]
+    for k in range(m):
+        few[k] = order[k]
     for group in range(2 * GROUPS):
         interleave(few[cuts[group] : cuts[group + 1]], order[cuts[group] :])
     for k in range(m):
@@ -147,7 +148,10 @@ def stand_in_order(plan):
 def group_slabs(counts):
     """The group (slabs,) of each slab: even and odd ones apart, of about as many contacts of all kinds."""
     slabs = counts.shape[1]
-    group_of, sizes = np.zeros(slabs, dtype=np.int64), counts.sum(axis=0)
+    group_of, sizes = np.zeros(slabs, dtype=np.int64), np.zeros(slabs, dtype=np.int64)
+    for kind in range(counts.shape[0]):
+        for slab in range(slabs):
+            sizes[slab] += counts[kind, slab]
     for parity in range(2):
         total, at, group = 0, 0, 0
         for slab in range(parity, slabs, 2):

@@ -72,7 +72,8 @@ def sweep_all(rows, mobility, kinds, few, beta, changes, meeting):
     first, after = part(GROUPS, meeting)  # the same place in space for both: it stays in a core's cache
     for parity in range(2):
         begin, end = parity * GROUPS + first, parity * GROUPS + after
-        changes[begin:end] = 0.0
+        for group in range(begin, end):
+            changes[group] = 0.0
         for kind in literal_unroll(kinds):
             sweep_kind(rows, mobility, kind, begin, end, few, beta, changes)
         meet(meeting, rows)
@@ -156,7 +157,8 @@ def choose_few(kinds, scratch, allowed):
     for kind in literal_unroll(kinds):
         add_parts(kind.plan.shares, parts)
     limit = small_enough(parts, allowed)
-    mark[:] = 0
+    for body in range(mark.size):
+        mark[body] = 0
     for kind in literal_unroll(kinds):
         mark_bodies(kind.contacts, kind.plan.shares, limit, mark)
     contacts, bodies = 0, 0
@@ -176,7 +178,9 @@ def measure_kind(rows, mobility, kind, first, after, sums):
     order, cuts = plan.order, plan.cuts
     for group in range(first, after):
         one = sums[group]
-        one[:], one[3] = 0.0, -1.0
+        for part_ in range(7):
+            one[part_] = 0.0
+        one[3] = -1.0
         if cuts[group] < cuts[group + 1]:
             some = order[cuts[group] : cuts[group + 1]]
             e, s, w, l, b, k, d = measure(rows, mobility, contacts, some, plan.shares)
@@ -242,7 +246,7 @@ def nlgs(rows, mobility, kinds, goal, scratch, meeting):
         0.0,
     )
     for done in range(1, most + 1):
-        sweep_all(rows, mobility, kinds, False, -1.0, scratch.changes[done % 2], meeting)
+        sweep_all(rows, mobility, kinds, most < 0, -1.0, scratch.changes[done % 2], meeting)
         if done < next_check and done < most:
             continue
         next_check = done + max(1, done // 5)
@@ -293,15 +297,16 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
     """
     found, best, tolerance, wanted = Solution(0, 0.0, 0, -1, 0.0), np.inf, goal.tolerance, 0.0
     done, since, count, met, target = 0, 0, 1, goal.max_iterations, 0.0
-    few, fresh, plain, t, last = False, True, not goal.ahead, 1.0, np.inf
     contacts = 0
     for kind in literal_unroll(kinds):
         contacts += kind.contacts.a.size
+    no = contacts < 0  # a constant would be a type of its own, and all that it is given to compiled twice
+    few, fresh, plain, t, last = no, True, not goal.ahead, 1.0, np.inf
     while done < goal.max_iterations:
         count = min(count, goal.max_iterations - done)
         if plain:
             for n in range(count):
-                sweep_all(rows, mobility, kinds, False, -1.0, scratch.changes[n % 2], meeting)
+                sweep_all(rows, mobility, kinds, no, -1.0, scratch.changes[n % 2], meeting)
             meet(meeting, rows)
         else:
             if fresh:
@@ -338,7 +343,7 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
         # A round over few contacts may push the residual outwards only; then, where most contacts need work, and where
         # contacts sink, go on over all, with the momentum gained.
         if goal.rest or 2 * scratch.found[0] > contacts or (few and residual > 0.5 * before) or residual <= tolerance:
-            few = False
+            few = no
             if fresh and residual > tolerance:  # the change of a sweep over few contacts says nothing of one over all
                 count, target = min(int(3.0 * np.log(residual / (0.75 * tolerance))) + 2, 64), 0.0
         else:

@@ -181,7 +181,8 @@ def sinking_speed(gap, size, h):
 @kernel
 def local_frame(n, axis, flat, out):
     """Rows n, t1, t2: t1 along ``axis`` where one is given, z x n in two dimensions, any tangent otherwise."""
-    out[0] = n
+    for c in range(3):
+        out[0, c] = n[c]
     if flat:
         out[1, 0], out[1, 1], out[1, 2] = -n[1], n[0], 0.0
     else:

@@ -29,6 +29,8 @@ class Rules(NamedTuple):
     sticky: np.ndarray  # (L,) with cohesion or tension
     simple_body: np.ndarray  # (N,) without lever arms
     outlined: np.ndarray  # (S,) balls that only hold a part of a polygon: left out
+    pulls: bool  # whether some law is sticky
+    shaped: bool  # whether some ball is outlined
 
 
 @kernel(inline=True)
@@ -70,11 +72,14 @@ def find_ball_contacts(space, spheres, material, lists, rules, position, outlook
     )  # fmt: skip
     places, radius, body = spheres.places, spheres.radius, spheres.body
     start, count, other = lists.start, lists.count, lists.other
-    law_index, simple_law, sticky_law, simple_body, outlined = rules
+    law_index, simple_law, sticky_law, simple_body, outlined, pulls, shaped = rules
     one, two, h, slack, anticipate, keep = outlook
     known_first, known_second, known_status, known = old.first, old.second, old.status, old.balls
-    found, k, room, near = 0, 0, first.size, np.empty(count.max() + 1 if count.size else 1, dtype=np.int32)
-    wide, shaped = anticipate or sticky_law.any(), outlined.any()  # open gaps may take part; there are polygons
+    longest = 1
+    for i in range(count.size):
+        longest = max(longest, count[i] + 1)
+    found, k, room, near = 0, 0, first.size, np.empty(longest, dtype=np.int32)
+    wide = anticipate or pulls  # open gaps may take part
     for i in range(radius.size):
         a, made, plain = body[i], material[i], simple_body[body[i]]
         xi, yi, zi, ri = places[i, 0], places[i, 1], places[i, 2], radius[i] + slack
@@ -132,11 +137,11 @@ def find_plane_contacts(spheres, material, normals, points, planes, rules, posit
     )  # fmt: skip
     places, radius, body, body_kind = spheres.places, spheres.radius, spheres.body, spheres.kind
     plane_body, plane_material = planes.body, planes.material
-    law_index, simple_law, sticky_law, simple_body, outlined = rules
+    law_index, simple_law, sticky_law, simple_body, outlined, pulls, _ = rules
     one, two, h, slack, anticipate, keep = outlook
     known_first, known_second, known_status = old.first, old.second, old.status
     found, k, known, room = at, old.balls, old.first.size, first.size
-    wide = anticipate or sticky_law.any()
+    wide = anticipate or pulls
     for p in range(plane_body.size):
         a = plane_body[p]
         nx, ny, nz = normals[p, 0], normals[p, 1], normals[p, 2]
@@ -246,8 +251,9 @@ class BallSearch:
         outlined[np.searchsorted(balls.body, model.corners.body) + model.corners.part] = True
         simple_body = model.bodies.simple.copy()
         simple_body[planes.body] = ~turning(model)[planes.body]
-        self.rules = Rules(model.law_index, simple_law, (laws[:, [COHESION, TENSION]] > 0).any(axis=1), simple_body,
-                           outlined)  # fmt: skip
+        sticky = (laws[:, [COHESION, TENSION]] > 0).any(axis=1)
+        self.rules = Rules(model.law_index, simple_law, sticky, simple_body, outlined, bool(sticky.any()),
+                           bool(outlined.any()))  # fmt: skip
         self.present = not outlined.all()
         touched = simple_body[balls.body[~outlined]].all() and simple_body[planes.body].all()
         self.all_diagonal = not self.present or bool(touched and simple_law.all())

@@ -10,6 +10,7 @@ import numpy as np
 
 # The kinds of equations that contacts may need: all balls; lever arms or other laws; polygons.
 DIAGONAL, FULL, PLANAR = range(3)
+KINDS = 3
 
 
 class Outlook(NamedTuple):
