@@ -47,9 +47,10 @@ INSIDE = {
         {"interrupts", "step", "space", "threads", "search.contract", "search.touches"},
         {"motion", "neighbours", "search.pairs", "search.outlines", "equations.contract"},
         {"search.balls", "order", "solvers", "assembly", "ledger", "roster"},
-        {"search.polygons", "equations.diagonal", "equations.full", "equations.planar", "loading", "watch"},
+        {"search.polygons", "equations.diagonal", "equations.full", "equations.planar", "loading", "watch", "options"},
         {"contact_set"},
-        {"access", "questions"},
+        {"questions"},
+        {"access"},
         {"simulation"},
     ],
 }  # fmt: skip

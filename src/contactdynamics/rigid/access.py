@@ -1,14 +1,17 @@
-"""The public face of a running simulation: what the user reads, and the doors by which a scene in motion is changed."""
+"""The public face of a running simulation: what the user reads, the doors by which a scene in motion is changed, and
+the questions that leave it as it is.
+"""
 
-from typing import Unpack
+from typing import Self, Unpack
 
 import numpy as np
 
 from .. import quaternions
 from ..errors import InputError, as_numbers, is_number, is_whole
 from ..scenes.tables import Tables
-from ..signatures import BodiesOptions, BodyOptions
-from ..state import FREE, Bodies, Body, Contacts, Energy, Model, read_only
+from ..signatures import BodiesOptions, BodyOptions, SimulationOptions, ViewOptions
+from ..state import FREE, Bodies, Body, ContactProblem, Contacts, Energy, Frame, Model, read_only
+from . import questions
 from .contact_set import ContactSet
 from .ledger import Ledger
 from .loading import Loading
@@ -229,3 +232,89 @@ class Access:
         self.roster.keep(stay)
         self.derive()
         self.ledger.enter_inflow(self.roster.kinetic())
+
+    # ---- questions and repairs -------------------------------------------------------------------------------------
+
+    def _state(self) -> questions.State:
+        anticipate = self.penetration == "anticipate"
+        return questions.State(self.roster, self.loading, self.contact_set, self.time, self.time_step, anticipate)
+
+    def is_equilibrium(
+        self,
+        *,
+        tolerance: float = 1e-6,
+        slack: float = 1e-6,
+        limit: float | None = None,
+        max_iterations: int | None = None,
+    ) -> questions.Equilibrium:
+        """Whether the present position is a possible equilibrium: one step from rest, nothing moved (2004, 6.2).
+
+        ``tolerance`` of the solver; bodies nearer than ``slack`` times the smallest radius count as touching. Found
+        where no body is left with more than ``limit`` (1e3 tolerance) times the velocity that the load alone would
+        give it in the step. A larger velocity may be the solver's error or the begin of a motion: the step is solved
+        ten times more exactly until the velocity falls below the limit, or stays. ``max_iterations`` sweeps at most
+        (20 times those of a step); where they do not suffice the answer is no, and its report says so. The motion is
+        left as it was; the answer carries the contact forces (impulses / time_step) that prove it.
+        """
+        for name, value in (("tolerance", tolerance), ("slack", slack), ("limit", limit)):
+            if not ((name == "limit" and value is None) or (is_number(value) and value >= 0)):
+                raise InputError(f"is_equilibrium got {name}={value!r}; give a number >= 0.")
+        if not (max_iterations is None or is_whole(max_iterations, 1)):
+            raise InputError(f"is_equilibrium got max_iterations={max_iterations!r}; give a whole number >= 1.")
+        most = 20 * self.max_iterations if max_iterations is None else int(max_iterations)
+        settings = self._settings()._replace(tolerance=float(tolerance), max_iterations=most)
+        return questions.equilibrium(self._state(), slack, 1e3 * tolerance if limit is None else limit, settings)
+
+    def contact_problem(self, *, from_rest: bool = False, slack: float = 0.0) -> ContactProblem:
+        """The contact problem of the next step, as data, for `solve` and `explore_forces`; the motion is left as it is.
+
+        ``from_rest`` takes the present positions with all bodies at rest, as `is_equilibrium` does; bodies nearer than
+        ``slack`` times the smallest radius count as touching. Contacts come in the order of `contacts` after that step,
+        kind by kind, those of polygons last. With penetration="anticipate" they are those known before the solution.
+        """
+        return questions.contact_problem(self._state(), from_rest, slack)
+
+    def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
+        """Move overlapping bodies apart and return the largest overlap left, over the size of the smaller body.
+
+        Each round solves the contact problem of the displacements, without friction: the shortest displacement in the
+        metric of masses for which no linearised gap is negative (1986, eq. 10.8).
+        """
+        left = questions.repair(self._state(), bound, rounds, self._settings())
+        self.contact_set.forget()
+        return left
+
+    # ---- frames and files ------------------------------------------------------------------------------------------
+
+    def frame(self) -> Frame:
+        """The present state as a `Frame`, the same that a result file gives."""
+        from ..files.hdf5 import make_frame
+
+        return make_frame(self.time, self.steps, self.time_step, self.model.dimension, self.gravity, self.by_number(),
+                          self.contacts, self.scene.materials.laws())  # fmt: skip
+
+    def restore(self, path) -> Self:
+        """Take over the last state of a result file, to go on from it with the same bits.
+
+        Materials, drives, forces and the functions in `before_step` stay those of this simulation, which must have the
+        dimension, the time step and the materials of the file; a recorder on the same file goes on adding to it.
+        """
+        from ..files import resume as resuming
+
+        return resuming.restore(self, path)
+
+    @classmethod
+    def from_file(cls, path, **options: Unpack[SimulationOptions]) -> Self:
+        """The simulation of a result file, ready to go on; ``options`` replace those of the file.
+
+        What the file cannot hold, functions of a program, is refused by name: go on with `restore` in that program.
+        """
+        from ..files import resume as resuming
+
+        return resuming.from_file(cls, path, options)
+
+    def plot(self, ax=None, **options: Unpack[ViewOptions]):
+        """Draw the bodies and the contact forces; returns the axes."""
+        from ..plotting import plot_scene
+
+        return plot_scene(self.frame(), ax, **options)

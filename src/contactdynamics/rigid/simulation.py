@@ -3,13 +3,12 @@
 One step, in this order: the functions in `before_step`; driven bodies take their velocity at t_m; half a drift to
 (t_m, q_m); forces and free velocity; neighbours, gaps, active contacts; frames, targets and first guess; the solver;
 energy ledger; half a drift; recovery; recorders. Bodies are in the `roster`, loads in `loading`, contacts in the
-`contact_set`, energies in the `ledger`; what the user reads and changes is in `access`, what is asked without moving
-anything in `questions`, what goes to files and comes from them in `files`.
+`contact_set`, energies in the `ledger`; what the user reads, changes and asks is in `access`.
 """
 
 import contextlib
 import warnings
-from typing import NamedTuple, Unpack
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,19 +24,16 @@ from ..errors import (
     check_function,
     count_of_steps,
     is_number,
-    is_one_of,
-    is_whole,
 )
 from ..scenes import hooks
 from ..scenes.scene import Scene
-from ..signatures import SimulationOptions, ViewOptions
-from ..state import ContactProblem, Frame, SolveReport
+from ..state import SolveReport
 from . import interrupts, motion, questions, watch
 from .access import Access
 from .contact_set import Settings, Solved
-from .equations.contract import GROUPS
 from .ledger import NO_GAIN
 from .neighbours import REACH
+from .options import check_options
 from .solvers import SOLVERS
 from .step import Step
 from .threads import Team
@@ -325,12 +321,6 @@ class Simulation(Access):
                 raise ConvergenceError(f"At t = {self.time:.6g}: {message}")
         watch.tell(self)
 
-    # ---- questions and repairs -------------------------------------------------------------------------------------
-
-    def _state(self) -> questions.State:
-        anticipate = self.penetration == "anticipate"
-        return questions.State(self.roster, self.loading, self.contact_set, self.time, self.time_step, anticipate)
-
     def _check_start(self):
         """Overlaps beyond a bound and steps that are too long."""
         questions.check_overlaps(self._state())
@@ -341,102 +331,3 @@ class Simulation(Access):
             number = int(self.bodies.identity[row])
             message = watch.travel_message(share, number, self.time + self.time_step, self.time_step)
             warnings.warn(message, StepWarning, stacklevel=3)
-
-    def is_equilibrium(
-        self,
-        *,
-        tolerance: float = 1e-6,
-        slack: float = 1e-6,
-        limit: float | None = None,
-        max_iterations: int | None = None,
-    ) -> questions.Equilibrium:
-        """Whether the present position is a possible equilibrium: one step from rest, nothing moved (2004, 6.2).
-
-        ``tolerance`` of the solver; bodies nearer than ``slack`` times the smallest radius count as touching. Found
-        where no body is left with more than ``limit`` (1e3 tolerance) times the velocity that the load alone would
-        give it in the step. A larger velocity may be the solver's error or the begin of a motion: the step is solved
-        ten times more exactly until the velocity falls below the limit, or stays. ``max_iterations`` sweeps at most
-        (20 times those of a step); where they do not suffice the answer is no, and its report says so. The motion is
-        left as it was; the answer carries the contact forces (impulses / time_step) that prove it.
-        """
-        for name, value in (("tolerance", tolerance), ("slack", slack), ("limit", limit)):
-            if not ((name == "limit" and value is None) or (is_number(value) and value >= 0)):
-                raise InputError(f"is_equilibrium got {name}={value!r}; give a number >= 0.")
-        if not (max_iterations is None or is_whole(max_iterations, 1)):
-            raise InputError(f"is_equilibrium got max_iterations={max_iterations!r}; give a whole number >= 1.")
-        most = 20 * self.max_iterations if max_iterations is None else int(max_iterations)
-        settings = self._settings()._replace(tolerance=float(tolerance), max_iterations=most)
-        return questions.equilibrium(self._state(), slack, 1e3 * tolerance if limit is None else limit, settings)
-
-    def contact_problem(self, *, from_rest: bool = False, slack: float = 0.0) -> ContactProblem:
-        """The contact problem of the next step, as data, for `solve` and `explore_forces`; the motion is left as it is.
-
-        ``from_rest`` takes the present positions with all bodies at rest, as `is_equilibrium` does; bodies nearer than
-        ``slack`` times the smallest radius count as touching. Contacts come in the order of `contacts` after that step,
-        kind by kind, those of polygons last. With penetration="anticipate" they are those known before the solution.
-        """
-        return questions.contact_problem(self._state(), from_rest, slack)
-
-    def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
-        """Move overlapping bodies apart and return the largest overlap left, over the size of the smaller body.
-
-        Each round solves the contact problem of the displacements, without friction: the shortest displacement in the
-        metric of masses for which no linearised gap is negative (1986, eq. 10.8).
-        """
-        left = questions.repair(self._state(), bound, rounds, self._settings())
-        self.contact_set.forget()
-        return left
-
-    # ---- frames and files ------------------------------------------------------------------------------------------
-
-    def frame(self) -> Frame:
-        """The present state as a `Frame`, the same that a result file gives."""
-        from ..files.hdf5 import make_frame
-
-        return make_frame(self.time, self.steps, self.time_step, self.model.dimension, self.gravity, self.by_number(),
-                          self.contacts, self.scene.materials.laws())  # fmt: skip
-
-    def restore(self, path) -> "Simulation":
-        """Take over the last state of a result file, to go on from it with the same bits.
-
-        Materials, drives, forces and the functions in `before_step` stay those of this simulation, which must have the
-        dimension, the time step and the materials of the file; a recorder on the same file goes on adding to it.
-        """
-        from ..files import resume as resuming
-
-        return resuming.restore(self, path)
-
-    @classmethod
-    def from_file(cls, path, **options: Unpack[SimulationOptions]) -> "Simulation":
-        """The simulation of a result file, ready to go on; ``options`` replace those of the file.
-
-        What the file cannot hold, functions of a program, is refused by name: go on with `restore` in that program.
-        """
-        from ..files import resume as resuming
-
-        return resuming.from_file(cls, path, options)
-
-    def plot(self, ax=None, **options: Unpack[ViewOptions]):
-        """Draw the bodies and the contact forces; returns the axes."""
-        from ..plotting import plot_scene
-
-        return plot_scene(self.frame(), ax, **options)
-
-
-def check_options(time_step, tolerance, max_iterations, solver, threads, penetration, recovery, on_failure) -> None:
-    """Refuse options of a `Simulation` that make no sense, in one sentence."""
-    for name, value in (("time_step", time_step), ("tolerance", tolerance)):
-        if not (is_number(value) and value > 0):
-            raise InputError(f"Simulation got {name}={value!r}; give a positive number.")
-    if not is_whole(max_iterations, 1):
-        raise InputError(f"Simulation got max_iterations={max_iterations!r}; give a positive whole number.")
-    if not is_one_of(solver, SOLVERS):
-        raise InputError(f"solver is {solver!r}; choose one of {', '.join(SOLVERS)}.")
-    if not (is_whole(threads, 1) and threads <= GROUPS):
-        raise InputError(f"threads is {threads!r}; give a whole number from 1 to {GROUPS}.")
-    if not is_one_of(penetration, ("moreau", "anticipate")):
-        raise InputError(f"penetration is {penetration!r}; choose 'moreau' or 'anticipate'.")
-    if not is_one_of(on_failure, ("warn", "raise", "ignore")):
-        raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
-    if not (is_number(recovery) and recovery >= 0):
-        raise InputError(f"recovery is {recovery!r}; give a speed >= 0.")

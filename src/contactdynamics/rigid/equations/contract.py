@@ -216,3 +216,37 @@ def planned(plan: Plan, count: int) -> Plan:
     """The plan of the first ``count`` contacts."""
     order, cuts, few, few_cuts, shares, last = plan
     return Plan(order[:count], cuts, few[:count], few_cuts, shares[:count], last[:count])
+
+
+class Held:
+    """What the equations of all kinds have in common: arrays with room for more than the active contacts.
+
+    A kind says how its arrays are made (``arrays(room)``), how many ``unknowns`` a contact has, and by how much the
+    room grows (``more``: a factor and a number).
+    """
+
+    arrays, unknowns, more = None, 3, (1.3, 8)
+
+    def __init__(self):
+        self._contacts, self._plan = self.arrays(0), plan_arrays(0, self.unknowns)
+        self.clear()
+
+    def clear(self) -> None:
+        """No active contacts."""
+        self.count, self.active = 0, head(self._contacts, 0)
+
+    def make_room(self, count: int) -> Plan:
+        """Arrays for ``count`` contacts."""
+        if count > len(self._contacts.a):
+            room = int(self.more[0] * count) + self.more[1]
+            self._contacts, self._plan = self.arrays(room), plan_arrays(room, self.unknowns)
+        self.count, self.active = count, head(self._contacts, count)
+        return self._plan
+
+    def kind(self) -> Kind:
+        """The arrays of the active contacts."""
+        return Kind(self.active, planned(self._plan, self.count))
+
+    def rank(self, k: int) -> int:
+        """The place of contact ``k`` in the order of the search, where they stand in it."""
+        return k

@@ -17,14 +17,10 @@ from ..search.pairs import pair_size
 from .contract import (
     KERNELS,
     Explicit,
+    Held,
     Kernels,
-    Kind,
-    Plan,
-    head,
     holds_static,
     local_frame,
-    plan_arrays,
-    planned,
     sinking_speed,
     target_velocity,
 )
@@ -32,7 +28,6 @@ from .contract import (
 # Columns of a contact's row.
 NX, NY, NZ, PX, PY, PZ, TARGET, GAMMA = range(8)
 TINY = 1e-300  # keeps 0 / 0 away, changes nothing else
-ROOM = 1.03  # of arrays that follow the number of contacts, over what is needed
 
 
 class DiagonalContacts(NamedTuple):
@@ -324,26 +319,11 @@ def separations(rows, contacts):
 KERNELS[DiagonalContacts] = Kernels(sweep_contacts, measure_contacts)
 
 
-class Diagonal:
+class Diagonal(Held):
     """The diagonal contacts of a scene: see `Equations`."""
 
     number, ahead = DIAGONAL, True
-
-    def __init__(self):
-        self._contacts, self._plan = diagonal_contacts(0), plan_arrays(0, 3)
-        self.clear()
-
-    def clear(self) -> None:
-        """No active contacts."""
-        self.count, self.active = 0, head(self._contacts, 0)
-
-    def make_room(self, count: int) -> Plan:
-        """Arrays for ``count`` contacts."""
-        if count > len(self._contacts.pair):
-            room = int(ROOM * count) + 16
-            self._contacts, self._plan = diagonal_contacts(room), plan_arrays(room, 3)
-        self.count, self.active = count, head(self._contacts, count)
-        return self._plan
+    arrays, more = staticmethod(diagonal_contacts), (1.03, 16)
 
     @property
     def places(self) -> np.ndarray:
@@ -357,10 +337,6 @@ class Diagonal:
     def fill(self, model, near, pairs, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         return fill_contacts(pairs, model.balls.radius, step, rows, model.laws, mobility, self._plan.few, self.active)
-
-    def kind(self) -> Kind:
-        """The arrays of the active contacts."""
-        return Kind(self.active, planned(self._plan, self.count))
 
     def store(self, pairs, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse and status with the pairs; returns the largest distance to a cone and the sum of |P|^2."""

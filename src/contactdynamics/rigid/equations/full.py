@@ -17,19 +17,13 @@ from ..search.pairs import pair_size
 from .contract import (
     KERNELS,
     Explicit,
+    Held,
     Kernels,
-    Kind,
-    Plan,
-    head,
     holds_static,
     local_frame,
-    plan_arrays,
-    planned,
     sinking_speed,
     target_velocity,
 )
-
-ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
 
 
 class FullContacts(NamedTuple):
@@ -455,7 +449,7 @@ def separations(rows, contacts):
 KERNELS[FullContacts] = Kernels(sweep_contacts, measure_contacts)
 
 
-class Full:
+class Full(Held):
     """The full contacts of a scene: see `Equations`.
 
     They are not extrapolated. What a sweep leaves under a growing load is too small an impulse, and bodies sink by the
@@ -463,31 +457,12 @@ class Full:
     """
 
     number, ahead = FULL, False
-
-    def __init__(self):
-        self._contacts, self._plan = full_contacts(0), plan_arrays(0, 6)
-        self.clear()
-
-    def clear(self) -> None:
-        """No active contacts."""
-        self.count, self.active = 0, head(self._contacts, 0)
-
-    def make_room(self, count: int) -> Plan:
-        """Arrays for ``count`` contacts."""
-        if count > len(self._contacts.pair):
-            room = int(ROOM * count) + 8
-            self._contacts, self._plan = full_contacts(room), plan_arrays(room, 6)
-        self.count, self.active = count, head(self._contacts, count)
-        return self._plan
+    arrays, unknowns = staticmethod(full_contacts), 6
 
     @property
     def places(self) -> np.ndarray:
         """(count,) their pairs."""
         return self.active.pair
-
-    def rank(self, k: int) -> int:
-        """The place of contact ``k`` in the order of the search."""
-        return k
 
     def fill(self, model, near, pairs, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
@@ -499,10 +474,6 @@ class Full:
         )  # fmt: skip
         warm_start(rows, mobility.inverse, self.active)
         return scale
-
-    def kind(self) -> Kind:
-        """The arrays of the active contacts."""
-        return Kind(self.active, planned(self._plan, self.count))
 
     def store(self, pairs, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse, moment and status with the pairs; returns the largest distance to a cone and sum |P|^2."""

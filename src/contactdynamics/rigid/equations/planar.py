@@ -20,13 +20,9 @@ from ..search.contract import PLANAR
 from .contract import (
     KERNELS,
     Explicit,
+    Held,
     Kernels,
-    Kind,
-    Plan,
-    head,
     holds_static,
-    plan_arrays,
-    planned,
     sinking_speed,
     target_velocity,
 )
@@ -36,7 +32,6 @@ NX, NY, AN, AT, BN, BT, KA, KB, PN, PT, RN, RT, GAMMA, WNN, WNT, WTT = range(16)
 GLUE, PULL, ROLL, MOMENT = range(4)
 # Columns of what two contacts on one edge have in common: mean levers, W with the common slip, inverses.
 EA, EB, W12, W1T, W2T, WT, IT, I11, I12, I22 = range(10)
-ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
 
 
 class PlanarContacts(NamedTuple):
@@ -426,48 +421,25 @@ def separations(rows, contacts):
 KERNELS[PlanarContacts] = Kernels(sweep_contacts, measure_contacts)
 
 
-class Planar:
+class Planar(Held):
     """The contacts of polygons in a scene: see `Equations`."""
 
     number = PLANAR
+    arrays, more = staticmethod(planar_contacts), (1.3, 64)
 
     @property
     def ahead(self) -> bool:
         """Glue and moments are not extrapolated: a bond that overshoots lets go."""
         return not self._contacts.special[0]
 
-    def __init__(self):
-        self._contacts, self._plan = planar_contacts(0), plan_arrays(0, 3)
-        self.clear()
-
-    def clear(self) -> None:
-        """No active contacts."""
-        self.count, self.active = 0, head(self._contacts, 0)
-
-    def make_room(self, count: int) -> Plan:
-        """Arrays for ``count`` contacts."""
-        if count > len(self._contacts.a):
-            room = int(ROOM * count) + 64
-            self._contacts, self._plan = planar_contacts(room), plan_arrays(room, 3)
-        self.count, self.active = count, head(self._contacts, count)._replace(special=self._contacts.special)
-        return self._plan
-
     @property
     def places(self) -> np.ndarray:
         """(count,) their touches: all of them."""
         return np.arange(self.count)
 
-    def rank(self, k: int) -> int:
-        """The place of contact ``k`` in the order of the search."""
-        return k
-
     def fill(self, model, near, touches, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         return fill_contacts(touches, model.bodies.position, step, rows, model.laws, mobility, self.active)
-
-    def kind(self) -> Kind:
-        """The arrays of the active contacts."""
-        return Kind(self.active, planned(self._plan, self.count))
 
     def store(self, touches, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse, moment and status with the touches; returns the largest distance to a cone and sum |P|^2."""

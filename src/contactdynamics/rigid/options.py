@@ -1,0 +1,24 @@
+"""The options of a `Simulation`, checked at its door."""
+
+from ..errors import InputError, is_number, is_one_of, is_whole
+from .equations.contract import GROUPS
+from .solvers import SOLVERS
+
+
+def check_options(time_step, tolerance, max_iterations, solver, threads, penetration, recovery, on_failure) -> None:
+    """Refuse options of a `Simulation` that make no sense, in one sentence."""
+    for name, value in (("time_step", time_step), ("tolerance", tolerance)):
+        if not (is_number(value) and value > 0):
+            raise InputError(f"Simulation got {name}={value!r}; give a positive number.")
+    if not is_whole(max_iterations, 1):
+        raise InputError(f"Simulation got max_iterations={max_iterations!r}; give a positive whole number.")
+    if not is_one_of(solver, SOLVERS):
+        raise InputError(f"solver is {solver!r}; choose one of {', '.join(SOLVERS)}.")
+    if not (is_whole(threads, 1) and threads <= GROUPS):
+        raise InputError(f"threads is {threads!r}; give a whole number from 1 to {GROUPS}.")
+    if not is_one_of(penetration, ("moreau", "anticipate")):
+        raise InputError(f"penetration is {penetration!r}; choose 'moreau' or 'anticipate'.")
+    if not is_one_of(on_failure, ("warn", "raise", "ignore")):
+        raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
+    if not (is_number(recovery) and recovery >= 0):
+        raise InputError(f"recovery is {recovery!r}; give a speed >= 0.")
