@@ -177,7 +177,7 @@ def search(space, i, spheres, lists, above, near, fast):
     for dx in range(-steps, steps + 1):
         for dy in range(-steps, steps + 1):
             for dz in range(-steps * deep, steps * deep + 1):
-                x, y, z = cell_beside(space, cx + dx, cy + dy, cz + dz)
+                x, y, z = cell_beside(space, cx + dx, cy + dy, cz + dz, cell)
                 j = np.int64(head[_bucket(x, y, z, mask)])
                 while j >= 0:
                     if (j > i or not above) and j != i and margin[j] <= base:

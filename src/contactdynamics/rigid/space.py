@@ -24,7 +24,7 @@ class Measures(NamedTuple):
 
     ``shortest(space, x, y, z)``: the difference of two places as the shortest vector from one to the other.
     ``cell_of(space, x, y, z, size)``: whole numbers of the cell of about this size that a place lies in.
-    ``cell_beside(space, x, y, z)``: the cell with these numbers, which may lie beyond a border.
+    ``cell_beside(space, x, y, z, size)``: the cell with these numbers, which may lie beyond a border.
     """
 
     shortest: object
@@ -45,9 +45,9 @@ def cell_of(space, x, y, z, size):
     return SPACES[type(space)].cell_of(space, x, y, z, size)
 
 
-def cell_beside(space, x, y, z):
+def cell_beside(space, x, y, z, size):
     """See `Measures`."""
-    return SPACES[type(space)].cell_beside(space, x, y, z)
+    return SPACES[type(space)].cell_beside(space, x, y, z, size)
 
 
 @overload(shortest)
@@ -63,9 +63,9 @@ def _compiled_cell_of(space, x, y, z, size):
 
 
 @overload(cell_beside)
-def _compiled_cell_beside(space, x, y, z):
+def _compiled_cell_beside(space, x, y, z, size):
     chosen = SPACES[space.instance_class].cell_beside
-    return lambda space, x, y, z: chosen(space, x, y, z)
+    return lambda space, x, y, z, size: chosen(space, x, y, z, size)
 
 
 @kernel(inline=True)
@@ -78,5 +78,10 @@ def _open_cell(space, x, y, z, size):
     return int(np.floor(x / size)), int(np.floor(y / size)), int(np.floor(z / size))
 
 
-SPACES[Open] = Measures(_same, _open_cell, _same)
+@kernel(inline=True)
+def _same_cell(space, x, y, z, size):
+    return x, y, z
+
+
+SPACES[Open] = Measures(_same, _open_cell, _same_cell)
 OPEN = Open()
