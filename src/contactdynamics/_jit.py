@@ -131,6 +131,29 @@ def kernel(function=None, /, *, inline=False, contract=False):
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = CACHE or before
     try:
-        return numba.njit(cache=CACHE is not None, **options)(function)
+        return _own_types_only(numba.njit(cache=CACHE is not None, **options)(function))
     finally:
         numba.config.CACHE_DIR = before
+
+
+def _own_types_only(dispatcher):
+    """Keep what is compiled for named tuples of a user's program, such as a space of its own, out of the cache.
+
+    The index of a kernel names the types that it was compiled for, and cannot be read where one of them is not found.
+    """
+    cache = getattr(dispatcher, "_cache", None)  # none where kernels are interpreted
+    if hasattr(cache, "save_overload"):
+        save = cache.save_overload
+        cache.save_overload = lambda types, code: None if _foreign(getattr(types, "args", types)) else save(types, code)
+    return dispatcher
+
+
+def _foreign(types) -> bool:
+    """Whether a named tuple among Numba's ``types``, or within them, is defined outside this package."""
+    for one in types:
+        made = getattr(one, "instance_class", None)
+        if made is not None and made.__module__.partition(".")[0] != __package__:
+            return True
+        if _foreign(getattr(one, "types", ())):
+            return True
+    return False

@@ -1,11 +1,13 @@
 """A space of one's own: a ring, by the recipe in ARCHITECTURE.md; no kernel of the package changes."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import contactdynamics as cd
+from contactdynamics import _jit
 from contactdynamics._jit import kernel
 from contactdynamics.rigid.contact_set import ContactSet
 from contactdynamics.rigid.space import SPACES, Measures
@@ -72,3 +74,10 @@ def test_a_row_around_the_ring_never_comes_to_an_end():
     moving = np.flatnonzero(np.abs(sim.velocities[:, 0]) > 0.5)
     assert len(moving) == 1 and sim.velocities[:, 0].sum() == pytest.approx(1.0, rel=1e-9)
     assert moving[0] == 0 and sim.failures == 0
+
+
+def test_types_of_a_program_stay_out_of_the_cache():
+    # Another program could not read the index of a kernel that names a type of this one.
+    on_a_ring([0.3, 9.8], [-1.0, 0.0], 10.0, 1.0).step()
+    assert not any(b"test_space" in index.read_bytes() for index in Path(_jit.CACHE).glob("rigid*/*.nbi"))
+    assert any(b"contactdynamics" in index.read_bytes() for index in Path(_jit.CACHE).glob("rigid*/*.nbi"))
