@@ -220,7 +220,9 @@ def main(arguments=None):
         with ended_by_sigterm():
             code = commands.main(args=arguments or ["--help"], prog_name="cdyn", standalone_mode=False)
     except click.ClickException as error:
-        code = _fail(error.format_message().rstrip(".") + "; `cdyn --help` shows what is possible.", debug)
+        said = error.format_message()
+        joint = " " if said.endswith("?") else "; "
+        code = _fail(f"{said.rstrip('.')}{joint}`cdyn --help` shows what is possible.", debug)
     except (InputError, ConvergenceError, RunawayError) as error:
         code = _fail(str(error), debug)
     except MemoryError as error:

@@ -310,7 +310,10 @@ def test_experiment_keeps_its_contract(name, cdyn):
             warnings.simplefilter("always", category)
         code, out, err = cdyn("run", name, "--quick", "--out", "here")
     assert code == 0, out + err
-    assert {w.category for w in told} <= TELLS.get(name, set()), [str(w.message) for w in told]
+    ours = {
+        w.category for w in told if w.category.__module__.startswith("contactdynamics")
+    }  # not other packages' plans
+    assert ours <= TELLS.get(name, set()), [str(w.message) for w in told]
     summary = json.loads(Path("here/summary.json").read_text())
     assert summary["passed"] is True and summary["checks"]
     assert all(row["passed"] is True for row in summary["checks"])

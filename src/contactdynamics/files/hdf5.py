@@ -278,6 +278,8 @@ class Recording:
     def __init__(self, path):
         path = as_path("open", path)
         if not path.is_file():
+            if path.is_dir():
+                raise InputError(f"{path} is a folder; give a result file in it, such as {path / 'run.h5'}.")
             raise InputError(f"There is no file {path}; check the path.")
         self.path = path
         try:
