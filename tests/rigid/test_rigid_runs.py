@@ -462,7 +462,9 @@ def small_scene():
     return out
 
 
-@pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
+@pytest.mark.parametrize(  # with bounds checks all kernels are compiled anew: longer tier
+    "mode", ["NUMBA_DISABLE_JIT", pytest.param("NUMBA_BOUNDSCHECK", marks=pytest.mark.slow)]
+)
 def test_interpreted_and_bounds_checked_the_run_is_the_same(mode):
     # An index out of range in compiled code reads garbage without a word; in these two modes it is an error. Numba's
     # cache does not know the option: the folder must be another one.
