@@ -16,6 +16,8 @@ from ..state import FREE
 from .forces import new_axes
 from .regions import Under, axis_of, fitting, positive
 
+LEVEL = 1e-9  # of the height: a fall over the whole profile that is none but for rounding
+
 
 class Chords(NamedTuple):
     """Vertical chords of balls above the places of a grid."""
@@ -194,7 +196,7 @@ class Slope(NamedTuple):
     degrees: float
     error: float  # standard error over sectors (the two flanks in 2D)
     apex: float  # height of the line at the axis above the level
-    foot: float  # distance from the axis where the line meets the level
+    foot: float  # distance from the axis where the line meets the level; inf where the surface is level
     level: float  # of the ground
     radii: np.ndarray  # (K,)
     heights: np.ndarray  # (K,) mean height of the free surface above the level
@@ -207,7 +209,8 @@ class Slope(NamedTuple):
         """The profile with its line."""
         ax = new_axes(ax)
         ax.plot(self.radii, self.heights, "ko", ms=3)
-        ax.plot([0, self.foot], [self.apex, 0], "r-", lw=1, label=f"{self.degrees:.1f}° ± {self.error:.1f}°")
+        ends = ([0, self.foot], [self.apex, 0]) if math.isfinite(self.foot) else ([0, self.radii[-1]], [self.apex] * 2)
+        ax.plot(*ends, "r-", lw=1, label=f"{self.degrees:.1f}° ± {self.error:.1f}°")
         ax.set(xlabel="distance from the axis", ylabel="height", xlim=(0, None), ylim=(0, None))
         ax.set_aspect("equal")
         ax.legend(frameon=False)
@@ -257,10 +260,13 @@ def slope(frame, *, axis=None, share=(0.2, 0.8), sectors: int = 8) -> Slope:
         return np.polyfit(radii[used], values[used], 1)
 
     fall, apex = line(heights)
+    if abs(fall) * radii[-1] <= LEVEL * np.abs(heights).max():
+        fall = 0.0
     each = [math.degrees(math.atan(-line(profile(part == k))[0])) for k in np.unique(part)]
     degrees = math.degrees(math.atan(-fall))
     error = float(np.std(each, ddof=1) / math.sqrt(len(each))) if len(each) > 1 else float("nan")
-    return Slope(degrees, error, float(apex), float(-apex / fall), seen.level, radii, heights, used)
+    foot = float(-apex / fall) if fall else math.inf
+    return Slope(degrees, error, float(apex), foot, seen.level, radii, heights, used)
 
 
 def interior(frame, *, margin: float | None = None, axis=None) -> Under:
