@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from ._version import __version__
 
 _NAMES = {
+    "BodyForm": "problem.form",
     "Cluster": "scenes.shapes.balls",
     "Constraint": "systems.system",
-    "ContactProblem": "state",
+    "ContactProblem": "problem.form",
     "Disk": "scenes.shapes.balls",
     "Drive": "scenes.loads",
     "HDF5": "files.recorders",
@@ -39,7 +40,7 @@ _NAMES = {
     "penalty": "systems.penalty",
     "schemes": "systems.schemes",
     "sets": "systems.sets",
-    "solve": "problem.dense",
+    "solve": "problem.solving",
     "sweep": "systems.sweeping",
 }
 
@@ -50,9 +51,11 @@ if TYPE_CHECKING:  # what editors and type checkers see of the names above
     from .errors import InputError as InputError
     from .files.hdf5 import open as open
     from .files.recorders import HDF5 as HDF5
-    from .problem.dense import solve as solve
     from .problem.explore import explore_forces as explore_forces
+    from .problem.form import BodyForm as BodyForm
+    from .problem.form import ContactProblem as ContactProblem
     from .problem.laws import Law as Law
+    from .problem.solving import solve as solve
     from .rigid.simulation import Simulation as Simulation
     from .scenes import loads as loads
     from .scenes import packings as packings
@@ -65,7 +68,6 @@ if TYPE_CHECKING:  # what editors and type checkers see of the names above
     from .scenes.shapes.balls import Sphere as Sphere
     from .scenes.shapes.polygons import Polygon as Polygon
     from .scenes.shapes.polygons import Rectangle as Rectangle
-    from .state import ContactProblem as ContactProblem
     from .systems import elastic as elastic
     from .systems import events as events
     from .systems import penalty as penalty

@@ -18,22 +18,11 @@ OPEN, SEPARATING, STICKING, SLIDING = 0, 1, 2, 3
 STATUS_NAMES = ("open", "separating", "sticking", "sliding")
 
 
-class ContactProblem(NamedTuple):
-    """The one-step problem as data: find P with U = W P + b and (U, P) on each contact's law."""
-
-    delassus: np.ndarray  # (m*d, m*d) W, kg^-1
-    velocity: np.ndarray  # (m, d) b, weighted velocity left by the free motion, m/s
-    friction: np.ndarray  # (m, 2) the two coefficients of the cone: see `laws`
-    gap: np.ndarray  # (m,) gap at the midpoint, m
-
-    __repr__ = short
-
-
 class SolveReport(NamedTuple):
     """How well a contact problem was solved. All errors are relative and free of units."""
 
     residual: float  # natural map of the Signorini-Coulomb problem, l2, relative to the impulses
-    iterations: int  # sweeps over all contacts
+    iterations: int  # sweeps over all contacts, steps of other methods: see ``stages``
     converged: bool
     contacts: int  # active contacts
     worst: int  # contact with the largest share of the residual, -1 without contacts
@@ -42,11 +31,25 @@ class SolveReport(NamedTuple):
     bipotential: float  # second residual: sum of |b(U, P)| over the contacts, relative to that of P . P / rho
     message: str  # one sentence: what happened and what to do
     relative_penetration: float = 0.0  # largest overlap over the smaller body's radius (rigid-body scenes)
+    solver: str = ""  # name of the solver asked for
+    tolerance: float = math.nan  # asked for
+    stages: tuple = ()  # (name, iterations) of the methods that worked, one after another
+    history: tuple = ()  # (iteration, residual) wherever the residual was looked at
+    residual_free: float = math.nan  # the same natural map, relative to the impulses that stop the free motion, rho b
+    residual_siconos: float = math.nan  # natural map with rho = 1, relative to max(|b|, |P|, |U|), as Siconos does
+    worst_by: str = ""  # what the worst contact lacks most: one of `LACKS`
+    worst_errors: tuple = ()  # (4,) of the worst contact in the order of `LACKS`, relative as the residual
+    cpu_seconds: float = math.nan
+    evidence: str = ""  # why no solution exists, where that was found
 
     @property
     def complementarity_error(self) -> float:
         """How far the contacts are from complementarity: the `bipotential`, which vanishes just there."""
         return self.bipotential
+
+
+# What a contact may lack: U_n < 0; U_n > 0 with P_n > 0; P outside its cone; P_t that does not oppose the sliding.
+LACKS = ("penetration", "complementarity", "cone", "sliding direction")
 
 
 class State(NamedTuple):

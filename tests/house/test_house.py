@@ -33,7 +33,7 @@ LAYERS = [
 ]
 # The same inside the rooms that have stairs of their own; those of one step do not know each other.
 INSIDE = {
-    "problem": [{"laws", "frames"}, {"dense"}, {"explore"}],
+    "problem": [{"laws", "frames", "form"}, {"residual"}, {"dense"}, {"solving"}, {"explore"}],
     "systems": [
         {"system", "elastic"}, {"accelerations", "generalised", "penalty", "sets"}, {"events", "schemes", "sweeping"},
         {"motion"},

@@ -1,4 +1,4 @@
-"""Solvers of the one-step problem: ``solve(problem) -> (P, SolveReport)``, and the exact projection on a cone.
+"""Kernels for a dense W: Gauss-Seidel, its residual, and the exact projection on a cone.
 
 One residual for all solvers: the natural map |P - proj_K(P - rho U^)| of the Signorini-Coulomb problem, with
 rho = 1 / mean diagonal of the contact's own block of W, as an l2 norm relative to the l2 norm of the impulses (of
@@ -10,9 +10,11 @@ and not what the first one sees at contacts with P = 0 that still close.
 import numpy as np
 
 from .._jit import kernel
-from ..errors import InputError, as_numbers, is_number, is_whole
-from ..state import SEPARATING, ContactProblem, SolveReport
+from ..errors import InputError
+from ..state import SolveReport
+from .form import ROWS_AT_MOST, ContactProblem
 from .laws import bipotential, cone_excess, natural_map, solve_contact
+from .residual import sentence
 
 CHECK_EVERY = 10  # sweeps between two evaluations of the residual once the first ones have not converged
 
@@ -84,93 +86,25 @@ def nlgs(delassus, velocity, friction, impulses, status, tolerance, max_iteratio
 
 
 def report(errors, iterations, tolerance, gap) -> SolveReport:
-    """Put a solver's figures into the report that a person can read."""
+    """The report of a step of a system: the figures of the kernels, without what needs the problem again."""
     residual, worst, cone, second = errors
-    contacts = len(gap)
-    if contacts == 0:
-        return NO_CONTACT
     converged = residual <= tolerance
-    if converged:
-        message = f"Solved: residual {residual:.1e} after {iterations} sweeps over {contacts} contacts."
-    else:
-        message = (
-            f"Not solved: residual {residual:.1e} after {iterations} sweeps, asked {tolerance:.0e}, "
-            f"worst at contact {worst}; raise max_iterations, shorten the step or accept a larger tolerance."
-        )
-    penetration = max(0.0, -min(gap))
-    return SolveReport(residual, iterations, converged, contacts, worst, penetration, cone, second, message)
+    told = SolveReport(residual, iterations, converged, len(gap), worst, max(0.0, -min(gap)), cone, second, "",
+                       tolerance=tolerance)  # fmt: skip
+    return told._replace(message=sentence(told))
 
 
-NO_CONTACT = SolveReport(0.0, 0, True, 0, -1, 0.0, 0.0, 0.0, "No active contact.")
-
-
-def solve(
-    problem: ContactProblem,
-    guess: np.ndarray | None = None,
-    *,
-    tolerance: float = 1e-8,
-    max_iterations: int = 10_000,
-) -> tuple[np.ndarray, SolveReport]:
-    """Solve a one-step contact problem by nonlinear Gauss-Seidel, warm-started from ``guess`` (m, d).
-
-    >>> problem = ContactProblem(np.eye(2), np.array([[-1.0, 0.3]]), np.array([[0.5, 0.5]]), np.zeros(1))
-    >>> impulses, report = solve(problem)
-    >>> impulses.round(6).tolist(), report.converged
-    ([[1.0, -0.3]], True)
-    """
-    w, velocity, friction, impulses = _checked(problem, guess)
-    if not (is_number(tolerance) and tolerance > 0):
-        raise InputError(f"The tolerance is {tolerance!r}; give a positive number, for example 1e-8.")
-    if not is_whole(max_iterations, 1):
-        raise InputError(f"max_iterations is {max_iterations!r}; give at least 1.")
-    status = np.full(len(impulses), SEPARATING)
-    if len(impulses) == 0:
-        return impulses, NO_CONTACT
-    iterations, errors = nlgs(w, velocity, friction, impulses, status, float(tolerance), int(max_iterations))
-    return impulses, report(errors, iterations, tolerance, np.ravel(problem.gap).astype(float))
-
-
-def _checked(problem: ContactProblem, guess) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Delassus operator, velocity, friction and first impulses of a problem, once shown to fit together."""
-    if not isinstance(problem, ContactProblem):
-        raise InputError(f"solve got {problem!r}; give a ContactProblem, such as contact_problem(system, state, h).")
-    w, velocity, friction, gap = (
-        np.ascontiguousarray(as_numbers(f"The problem's {name}", array)) for name, array in problem._asdict().items()
-    )
-    if velocity.ndim != 2 or velocity.shape[1] not in (1, 2, 3):
-        raise InputError(f"The velocity has shape {velocity.shape}; give (m, d) with d = 1, 2 or 3 components.")
-    m, d = velocity.shape
-    impulses = np.zeros((m, d)) if guess is None else as_numbers("The guess", guess).copy()
-    if w.shape != (m * d, m * d):
-        raise InputError(
-            f"The Delassus operator has shape {w.shape}; {m} contacts of {d} components need {(m * d,) * 2}."
-        )
-    for name, array, shape in (
-        ("friction", friction, (m, 2)),
-        ("gap", gap, (m,)),
-        ("guess", impulses, (m, d)),
-    ):
-        if array.shape != shape:
-            raise InputError(f"The {name} has shape {array.shape}; {m} contacts of {d} components need {shape}.")
-    for name, array in (
-        ("delassus", w),
-        ("velocity", velocity),
-        ("friction", friction),
-        ("gap", gap),
-        ("guess", impulses),
-    ):
-        if not np.isfinite(array).all():
-            raise InputError(f"The problem's {name} contains nan or infinity; give finite numbers.")
-    if (friction < 0).any():
-        raise InputError(f"The friction contains {friction.min():g}; give coefficients >= 0.")
-    normal = w.diagonal()[::d]
-    if not (normal > 0).all():
-        raise InputError(
-            f"The delassus operator has W_nn = {normal.min():g} at contact {normal.argmin()}; it must be positive."
-        )
-    if np.abs(w - w.T).max(initial=0.0) > 1e-9 * np.abs(w).max(initial=0.0):
-        raise InputError("The delassus operator is not symmetric; give W = G A^-1 G^T.")
-    return w, velocity, friction, impulses
+def matrix(problem: ContactProblem) -> np.ndarray:
+    """W of a checked problem as a dense array."""
+    w = problem.delassus
+    if hasattr(w, "toarray"):
+        if w.shape[0] > ROWS_AT_MOST:
+            raise InputError(
+                f"The problem has {problem.contacts} contacts, too many for a dense matrix (at most "
+                f"{ROWS_AT_MOST // problem.components}); choose a solver that works on blocks or bodies."
+            )
+        w = w.toarray()
+    return w
 
 
 @kernel

@@ -12,9 +12,10 @@ import numpy as np
 
 from .._jit import kernel
 from ..errors import InputError, check_seed, is_number, is_one_of, is_whole
-from ..state import ContactProblem
-from .dense import _checked, measure, solve
+from .dense import matrix, measure
+from .form import ContactProblem, check, checked_guess
 from .laws import solve_contact
+from .solving import solve
 
 VARIED = ("impulses", "order", "both")
 CHECK_EVERY = 50  # sweeps between two looks at the residual
@@ -104,7 +105,8 @@ def explore_forces(
     (True, True)
     """
     problem = problem if isinstance(problem, ContactProblem) else _problem_of(problem)
-    w, velocity, friction, first = _checked(problem, guess)
+    problem = check(problem, "explore_forces")
+    first, w, velocity, friction = checked_guess(problem, guess), matrix(problem), problem.velocity, problem.friction
     m, d = velocity.shape
     if m == 0:
         raise InputError("explore_forces got a problem without contacts; take a moment at which bodies touch.")
@@ -152,7 +154,7 @@ def _rows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _plausible(problem: ContactProblem, w: np.ndarray, velocity: np.ndarray) -> float:
     """The largest plausible normal impulse: see `explore_forces`."""
-    normal = solve(problem, tolerance=1e-4, max_iterations=2000)[0][:, 0].max()
+    normal = solve(problem, solver="nlgs", tolerance=1e-4, max_iterations=2000)[0][:, 0].max()
     d = velocity.shape[1]
     stop = (np.sqrt((velocity**2).sum(axis=1)) / w.diagonal()[::d]).sum()
     return float(3 * normal if normal > 1e-9 * stop else stop) or 1.0
@@ -186,7 +188,8 @@ def static_range(problem: ContactProblem, contact: int, component: int = 0) -> t
     """
     from scipy.optimize import linprog
 
-    w, velocity, friction, _ = _checked(problem, None)
+    problem = check(problem, "static_range")
+    w, velocity, friction = matrix(problem), problem.velocity, problem.friction
     m, d = velocity.shape
     if d > 2:
         raise InputError("static_range knows contacts of one or two components; a round cone is not linear.")

@@ -8,9 +8,10 @@ import numpy as np
 
 from .. import quaternions
 from ..errors import InputError, as_numbers, is_number, is_whole
+from ..problem.form import ContactProblem
 from ..scenes.tables import Tables
 from ..signatures import BodiesOptions, BodyOptions, SimulationOptions, ViewOptions
-from ..state import FREE, Bodies, Body, ContactProblem, Contacts, Energy, Frame, Model, read_only
+from ..state import FREE, Bodies, Body, Contacts, Energy, Frame, Model, read_only
 from . import questions
 from .contact_set import ContactSet
 from .ledger import Ledger

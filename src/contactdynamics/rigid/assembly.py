@@ -3,40 +3,57 @@
 import numpy as np
 
 from ..errors import InputError
-from ..state import ContactProblem
+from ..problem.form import BodyForm, ContactProblem
+from ..state import FREE, Bodies
 from .equations.contract import Explicit
 
-ROWS_AT_MOST = 12_000  # of W, which is dense: 1.2 GB
 
+def assemble(bodies: Bodies, free, inverse, written: list[Explicit], gaps: list, dimension: int) -> ContactProblem:
+    """M, J, the free velocity and the drift of contacts that are written out, kind by kind, with their ``gaps``.
 
-def assemble(free, inverse, written: list[Explicit], gaps: list, dimension: int) -> ContactProblem:
-    """W = G A^-1 G^T and b = G u_r - target of contacts that are written out, kind by kind, with their ``gaps``.
-
-    ``free`` (N, 8) rows of the bodies with the free velocity, ``inverse`` (N, 3, 3) inertias in space. Each contact has
-    ``dimension`` components.
+    ``free`` (N, 8) rows of the bodies with the free velocity, ``inverse`` (N, 3, 3) inertias in space. Freedoms are
+    those of the free bodies, in the order of the rows: v and spin, 3 in the plane, else 6. What fixed and driven bodies
+    do is in the drift, and so are the targets of restitution and of gaps. Each contact has ``dimension`` components.
     """
-    from scipy.sparse import block_diag, csr_matrix
+    from scipy.sparse import csr_array
 
     contacts = Explicit(*(np.concatenate(column) for column in zip(*written, strict=True)))
-    count, bodies, d = len(contacts.a), len(free), dimension
-    if count * d > ROWS_AT_MOST:
-        raise InputError(
-            f"The scene has {count} contacts, too many for a dense matrix; at most {ROWS_AT_MOST // d} can be exported."
-        )
+    count, d = len(contacts.a), dimension
     if not contacts.plain.all():
         raise InputError(
             "A ContactProblem knows no rolling, spinning, cohesion or tension; export a scene whose laws are Coulomb's."
         )
-    sides = ((contacts.arm_a, contacts.a), (contacts.arm_b, contacts.b))
-    row = np.repeat(np.arange(count * d), 6)
-    maps = []
-    for arm, body in sides:
-        block = np.concatenate([contacts.frame, np.cross(arm[:, None, :], contacts.frame)], axis=2)[:, :d]
-        column = np.repeat(6 * body, 6 * d) + np.tile(np.arange(6), count * d)
-        maps.append(csr_matrix((block.ravel(), (row, column)), (count * d, 6 * bodies)))
-    g_map = maps[1] - maps[0]
-    mobility = block_diag([part for k in range(bodies) for part in (free[k, 6] * np.eye(3), inverse[k])], format="csr")
-    u = np.concatenate([free[:, :3], free[:, 3:6] / free[:, 7:]], axis=1)
-    velocity = (g_map @ u.ravel()).reshape(count, d) - contacts.target[:, :d]
-    delassus = (g_map @ mobility @ g_map.T).toarray() if count else np.zeros((0, 0))
-    return ContactProblem((delassus + delassus.T) / 2, velocity, contacts.friction, np.concatenate(gaps))
+    axes = [0, 1, 5] if d == 2 else [0, 1, 2, 3, 4, 5]  # of v and spin
+    f = len(axes)
+    row, maps = np.repeat(np.arange(count * d), f), []
+    for arm, body in ((contacts.arm_a, contacts.a), (contacts.arm_b, contacts.b)):
+        block = np.concatenate([contacts.frame, np.cross(arm[:, None, :], contacts.frame)], axis=2)[:, :d, axes]
+        column = np.repeat(f * body, f * d) + np.tile(np.arange(f), count * d)
+        maps.append(csr_array((block.ravel(), (row, column)), (count * d, f * len(free))))
+    g_map = csr_array(maps[1] - maps[0]).tocsc()
+    u = np.concatenate([free[:, :3], free[:, 3:6] / free[:, 7:]], axis=1)[:, axes].ravel()
+    moves = np.repeat(bodies.kind == FREE, f)
+    jacobian = g_map[:, moves].tocsr()
+    jacobian.eliminate_zeros()
+    boundary = (g_map[:, ~moves] @ u[~moves]).reshape(count, d)
+    form = BodyForm(_mass(bodies, inverse, d), jacobian, u[moves], boundary - contacts.target[:, :d])
+    return ContactProblem.of_bodies(form, contacts.friction, np.concatenate(gaps))
+
+
+def _mass(bodies: Bodies, inverse, dimension: int):
+    """M of the free bodies, sparse: mass and inertia in space."""
+    from scipy.sparse import block_diag, csr_array, diags_array
+
+    which = bodies.kind == FREE
+    mass, inertia = bodies.mass[which], bodies.inertia[which]
+    if dimension == 2:
+        return csr_array(diags_array(np.column_stack([mass, mass, inertia[:, 2]]).ravel()))
+    if not len(mass):
+        return csr_array((0, 0))
+    turning = np.linalg.inv(inverse[which])
+    same = (inertia == inertia[:, :1]).all(axis=1)  # in all axes
+    turning[same] = inertia[same, 0, None, None] * np.eye(3)
+    blocks = [part for m, i in zip(mass, turning, strict=True) for part in (m * np.eye(3), (i + i.T) / 2)]
+    out = csr_array(block_diag(blocks, format="csr"))
+    out.eliminate_zeros()
+    return out

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..display import short
 from ..errors import InputError
-from ..state import FREE, ContactProblem, Contacts, SolveReport
+from ..problem.form import ContactProblem
+from ..state import FREE, Contacts, SolveReport
 from . import assembly, motion
 from .contact_set import ContactSet, Settings
 from .loading import Loading
@@ -84,7 +85,7 @@ def contact_problem(state: State, rest: bool, slack: float) -> ContactProblem:
     trial.fill(model, step, rows, trial.mobility(model))
     b, d, inverse = model.bodies, model.dimension, np.empty((len(rows), 3, 3))
     motion.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse)
-    return assembly.assemble(step.free, inverse, *trial.explicit(step.free, d), d)
+    return assembly.assemble(b, step.free, inverse, *trial.explicit(step.free, d), d)
 
 
 def equilibrium(state: State, slack: float, limit: float, settings: Settings) -> Equilibrium:

@@ -30,8 +30,10 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from ..errors import ConvergenceError, ConvergenceWarning, InputError, is_number, is_one_of
-from ..problem.dense import project, solve
-from ..state import SEPARATING, SLIDING, STICKING, ContactProblem
+from ..problem.dense import project
+from ..problem.form import ContactProblem
+from ..problem.solving import solve
+from ..state import SEPARATING, SLIDING, STICKING
 from .accelerations import REACTION, Instant, Undecided, regular
 from .system import System, derivative
 
@@ -347,7 +349,7 @@ class _Run(Instant):
             cones = [law.coefficients(v[1:], SEPARATING) for law, v in zip(laws, before, strict=True)]
             rows = g.reshape(-1, self.n)
             problem = ContactProblem(regular(rows @ inverse @ rows.T), target, np.array(cones), np.zeros(len(cones)))
-            impulses, report = solve(problem, tolerance=1e-13)
+            impulses, report = solve(problem, solver="nlgs", tolerance=1e-13)
             if report.residual > 1e-10:
                 raise Undecided(f"The impact at t = {self.time:.9g} was not solved: {report.message}")
         else:

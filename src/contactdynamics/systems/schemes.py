@@ -15,9 +15,11 @@ import numpy as np
 
 from .._jit import kernel
 from ..errors import InputError, is_number
-from ..problem.dense import NO_CONTACT, nlgs, project, report
+from ..problem.dense import nlgs, project, report
+from ..problem.form import BodyForm, ContactProblem
 from ..problem.laws import solve_contact
-from ..state import OPEN, SEPARATING, SLIDING, STICKING, ContactProblem, State, Step
+from ..problem.residual import NO_CONTACT
+from ..state import OPEN, SEPARATING, SLIDING, STICKING, State, Step
 from .generalised import add_friction, surface_of
 from .system import System
 
@@ -172,6 +174,8 @@ def contact_problem(system: System, state: State, step: float) -> ContactProblem
     >>> cd.solve(problem)[0].round(9) + 0.0
     array([[2., 0.]])
     """
+    from scipy.sparse import csr_array
+
     if not isinstance(system, System):
         raise InputError(f"contact_problem got {system!r}; give a System.")
     system.resume(state)
@@ -181,7 +185,8 @@ def contact_problem(system: System, state: State, step: float) -> ContactProblem
     gaps = system.gaps(t_m, q_m)
     inertia, inverse = system.inertias(t_m, q_m)
     if system.elastic:
-        inverse = system.effective_inertia(inertia, step)[1]
+        added, inverse = system.effective_inertia(inertia, step)
+        inertia = inertia + added
     active = np.flatnonzero(gaps <= 0)
     maps, boundary, weights, cones = _active_contacts(system, state, t_m, q_m, active)
     d = system.components
@@ -190,8 +195,9 @@ def contact_problem(system: System, state: State, step: float) -> ContactProblem
     before = maps @ state.u + boundary
     weight = np.repeat(weights[:, :1], d, axis=1)
     weight[:, 1:] = weights[:, 1:]
-    velocity = maps @ free + boundary + weight * before
-    return ContactProblem(rows @ inverse @ rows.T, velocity, cones, gaps[active])
+    drift = boundary + weight * before
+    bodies = BodyForm(csr_array(inertia), csr_array(rows), free, drift)
+    return ContactProblem(rows @ inverse @ rows.T, maps @ free + drift, cones, gaps[active], bodies)
 
 
 @kernel

@@ -1,0 +1,118 @@
+"""`solve`: any contact problem by any solver that keeps the contract.
+
+A solver is a function
+
+    solver(problem, guess, tolerance, max_iterations, callback) -> (P, SolveReport)
+
+of a checked `ContactProblem` (see `form`), first impulses ``guess`` (m, d) that it may overwrite, the tolerance of the
+residual (`residual.judge`), and a ``callback(iteration, residual, impulses)`` or None, called wherever the residual is
+looked at; where it returns True the solver stops there. The report is made by `residual.judge`. Entered by name in
+`SOLVERS`, it can be asked for by that name everywhere.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from ..errors import InputError, is_number, is_whole
+from ..state import SEPARATING, SolveReport
+from . import dense
+from .form import ContactProblem, check, checked_guess
+from .residual import judge
+
+
+def gauss_seidel(problem, guess, tolerance, max_iterations, callback):
+    """Nonlinear Gauss-Seidel on the dense W (2004, section 6.2)."""
+    begin = time.process_time()
+    w, status = dense.matrix(problem), np.full(len(guess), SEPARATING)
+    done, history, errors = 0, [], (np.inf, -1, 0.0, 0.0)
+    while done < max_iterations and errors[0] > tolerance:
+        count = min(1 if done < dense.CHECK_EVERY else dense.CHECK_EVERY, max_iterations - done)
+        done += count
+        for _ in range(count):
+            dense.sweep(w, problem.velocity, problem.friction, guess, status)
+        errors = dense.measure(w, problem.velocity, problem.friction, guess)
+        history.append((done, float(errors[0])))
+        if callback is not None and callback(done, float(errors[0]), guess) is True:
+            break
+    return guess, judge(
+        problem, guess, tolerance, solver="nlgs", iterations=done, stages=(("nlgs", done),), history=tuple(history),
+        residual=float(errors[0]), cpu_seconds=time.process_time() - begin,
+    )  # fmt: skip
+
+
+SOLVERS: dict[str, Callable] = {"auto": gauss_seidel, "nlgs": gauss_seidel}
+
+
+def solve(
+    problem: ContactProblem,
+    guess: np.ndarray | None = None,
+    *,
+    solver: str | Callable = "auto",
+    tolerance: float = 1e-8,
+    max_iterations: int = 10_000,
+    callback: Callable | None = None,
+) -> tuple[np.ndarray, SolveReport]:
+    """Solve a one-step contact problem, warm-started from ``guess`` (m, d); returns the impulses P (m, d) and a report.
+
+    ``solver``: a name of `SOLVERS`, or a function ``(problem, guess, tolerance, max_iterations, callback) ->
+    (P, SolveReport)`` of your own, whose P is judged by the same residual as all (its report may be None).
+    ``callback(iteration, residual, impulses)`` is called wherever the residual is looked at, and stops the solver where
+    it returns True.
+
+    >>> problem = ContactProblem(np.eye(2), np.array([[-1.0, 0.3]]), np.array([[0.5, 0.5]]), np.zeros(1))
+    >>> impulses, report = solve(problem)
+    >>> impulses.round(6).tolist(), report.converged
+    ([[1.0, -0.3]], True)
+    """
+    problem = check(problem)
+    impulses = checked_guess(problem, guess)
+    if not (is_number(tolerance) and tolerance > 0):
+        raise InputError(f"The tolerance is {tolerance!r}; give a positive number, for example 1e-8.")
+    if not is_whole(max_iterations, 1):
+        raise InputError(f"max_iterations is {max_iterations!r}; give at least 1.")
+    if callback is not None and not callable(callback):
+        raise InputError(f"The callback is {callback!r}; give a function of (iteration, residual, impulses).")
+    method = named(solver)
+    if len(impulses) == 0:
+        return impulses, judge(problem, impulses, tolerance, solver=solver if isinstance(solver, str) else "")
+    arguments = problem, impulses, float(tolerance), int(max_iterations), callback
+    if isinstance(solver, str):
+        found, report = method(*arguments)
+        return found, report._replace(solver=solver)
+    return _judged(method, arguments)
+
+
+def named(solver) -> Callable:
+    """The solver of a name, or the function itself."""
+    if callable(solver):
+        return solver
+    if not (isinstance(solver, str) and solver in SOLVERS):
+        raise InputError(
+            f"There is no solver {solver!r}; choose {', '.join(SOLVERS)}, or give a function "
+            "(problem, guess, tolerance, max_iterations, callback) -> (P, SolveReport)."
+        )
+    return SOLVERS[solver]
+
+
+def _judged(method, arguments):
+    """What a user's solver found, judged as that of any other."""
+    problem, tolerance = arguments[0], arguments[2]
+    name, begin = getattr(method, "__name__", type(method).__name__), time.process_time()
+    try:
+        found, told = method(*arguments)
+    except (TypeError, ValueError) as error:
+        if error.__traceback__.tb_next is not None:  # inside their function
+            raise
+        raise InputError(
+            f"The solver {name} keeps not to the contract ({error}); it is called with (problem, guess, tolerance, "
+            "max_iterations, callback) and returns (P, SolveReport)."
+        ) from None
+    if told is not None and not isinstance(told, SolveReport):
+        raise InputError(f"The solver {name} returned {type(told).__name__} as report; give a SolveReport or None.")
+    told = told or SolveReport(np.inf, 0, False, len(problem.gap), -1, 0.0, 0.0, 0.0, "")
+    found = checked_guess(problem, found)
+    seconds = time.process_time() - begin
+    return found, judge(problem, found, tolerance, solver=name, iterations=told.iterations, stages=told.stages,
+                        history=told.history, cpu_seconds=seconds, evidence=told.evidence)  # fmt: skip
