@@ -134,13 +134,17 @@ def door(function, **arguments):
 
 
 DOORS = {
+    "BodyForm": lambda: door(
+        lambda **options: cd.ContactProblem.of_bodies(cd.BodyForm(**options), friction=[[0.5, 0.5]]),
+        mass=np.eye(2), jacobian=np.eye(2), free=[-1.0, 0.3], drift=[[0.0, 0.0]], momentum=None,
+    ),
     "Cluster": lambda: door(cd.Cluster, radii=[0.1, 0.1], centres=[[0, 0], [0.1, 0]]),
     "Constraint": lambda: door(
         cd.Constraint, gap=ground, gradient=ground, contact_map=ground, boundary=ground, law=cd.Law(), name="floor"
     ),
     "ContactProblem": lambda: door(
         lambda **options: cd.solve(cd.ContactProblem(**options)),
-        delassus=np.eye(2), velocity=[[-1.0, 0.3]], friction=[[0.5, 0.5]], gap=[0.0],
+        delassus=np.eye(2), velocity=[[-1.0, 0.3]], friction=[[0.5, 0.5]], gap=[0.0], bodies=None,
     ),
     "Disk": lambda: door(cd.Disk, radius=0.1),
     "Drive": lambda: door(
@@ -262,7 +266,9 @@ DOORS = {
     "sets.Box": lambda: door(cd.sets.Box, lower=(0, 0), upper=(1, 1)),
     "sets.HalfSpace": lambda: door(cd.sets.HalfSpace, normal=(0, 1), offset=0.0),
     "sets.Ball.project": lambda: door(cd.sets.Ball((0, 0), 1.0).project, t=0.0, x=(2, 0)),
-    "solve": lambda: door(cd.solve, problem=problem(), guess=None, tolerance=1e-8, max_iterations=100),
+    "solve": lambda: door(
+        cd.solve, problem=problem(), guess=None, solver="auto", tolerance=1e-8, max_iterations=100, callback=None
+    ),
     "sweep": lambda: door(
         cd.sweep, set=cd.sets.Ball((0, 0), 1.0), q0=(0, 0), times=[0.0, 1.0], scheme="catching-up"
     ),

@@ -191,8 +191,8 @@ def test_a_solver_of_the_user(rng):
     _, report = cd.solve(problem, solver=lambda *a: (right * 1.1, None))
     assert not report.converged and report.residual > 1e-3  # judged, whatever it says of itself
     for wrong, words in (
-        (lambda problem: problem, "contract"),
-        (lambda *a: right, "contract"),
+        (lambda problem: problem, "called with .problem, guess, tolerance"),
+        (lambda *a: right, "returned ndarray; give .P, SolveReport"),
         (lambda *a: (right[:1], None), "guess has shape"),
         (lambda *a: (right, "fine"), "str as report"),
         ("newtn", "There is no solver 'newtn'; choose auto"),
@@ -210,7 +210,7 @@ def test_callback_and_history(rng):
     assert report.history[-1] == (report.iterations, report.residual) and report.cpu_seconds >= 0
     _, report = cd.solve(problem, solver="nlgs", callback=lambda k, r, p: k == 2)
     assert report.iterations == 2
-    with pytest.raises(cd.InputError, match="callback is 3"):
+    with pytest.raises(cd.InputError, match="callback=3; give a function"):
         cd.solve(problem, callback=3)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..errors import InputError, is_number, is_whole
+from ..errors import InputError, check_function, is_number, is_one_of, is_whole
 from ..state import SEPARATING, SolveReport
 from . import dense
 from .form import ContactProblem, check, checked_guess
@@ -72,8 +72,7 @@ def solve(
         raise InputError(f"The tolerance is {tolerance!r}; give a positive number, for example 1e-8.")
     if not is_whole(max_iterations, 1):
         raise InputError(f"max_iterations is {max_iterations!r}; give at least 1.")
-    if callback is not None and not callable(callback):
-        raise InputError(f"The callback is {callback!r}; give a function of (iteration, residual, impulses).")
+    check_function("solve got callback", callback, "iteration", "residual", "impulses", optional=True)
     method = named(solver)
     if len(impulses) == 0:
         return impulses, judge(problem, impulses, tolerance, solver=solver if isinstance(solver, str) else "")
@@ -87,8 +86,9 @@ def solve(
 def named(solver) -> Callable:
     """The solver of a name, or the function itself."""
     if callable(solver):
+        check_function("solve got solver", solver, "problem", "guess", "tolerance", "max_iterations", "callback")
         return solver
-    if not (isinstance(solver, str) and solver in SOLVERS):
+    if not is_one_of(solver, SOLVERS):
         raise InputError(
             f"There is no solver {solver!r}; choose {', '.join(SOLVERS)}, or give a function "
             "(problem, guess, tolerance, max_iterations, callback) -> (P, SolveReport)."
@@ -100,15 +100,10 @@ def _judged(method, arguments):
     """What a user's solver found, judged as that of any other."""
     problem, tolerance = arguments[0], arguments[2]
     name, begin = getattr(method, "__name__", type(method).__name__), time.process_time()
-    try:
-        found, told = method(*arguments)
-    except (TypeError, ValueError) as error:
-        if error.__traceback__.tb_next is not None:  # inside their function
-            raise
-        raise InputError(
-            f"The solver {name} keeps not to the contract ({error}); it is called with (problem, guess, tolerance, "
-            "max_iterations, callback) and returns (P, SolveReport)."
-        ) from None
+    answer = method(*arguments)
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise InputError(f"The solver {name} returned {type(answer).__name__}; give (P, SolveReport), or (P, None).")
+    found, told = answer
     if told is not None and not isinstance(told, SolveReport):
         raise InputError(f"The solver {name} returned {type(told).__name__} as report; give a SolveReport or None.")
     told = told or SolveReport(np.inf, 0, False, len(problem.gap), -1, 0.0, 0.0, 0.0, "")
