@@ -38,10 +38,13 @@ _NAMES = {
     "open": "files.hdf5",
     "packings": "scenes.packings",
     "penalty": "systems.penalty",
+    "read_problem": "files.problems",
+    "read_solution": "files.problems",
     "schemes": "systems.schemes",
     "sets": "systems.sets",
     "solve": "problem.solving",
     "sweep": "systems.sweeping",
+    "write_problem": "files.problems",
 }
 
 __all__ = ["__version__", *_NAMES]
@@ -50,6 +53,9 @@ if TYPE_CHECKING:  # what editors and type checkers see of the names above
     from . import analysis as analysis
     from .errors import InputError as InputError
     from .files.hdf5 import open as open
+    from .files.problems import read_problem as read_problem
+    from .files.problems import read_solution as read_solution
+    from .files.problems import write_problem as write_problem
     from .files.recorders import HDF5 as HDF5
     from .problem.explore import explore_forces as explore_forces
     from .problem.form import BodyForm as BodyForm

@@ -42,7 +42,9 @@ INSIDE = {
         {"shapes.unions", "hooks", "loads", "pavement", "tables", "materials"}, {"shapes.balls", "outlets"},
         {"shapes.polygons"}, {"masonry", "scene"}, {"packings"},
     ],
-    "files": [{"soundness", "writing"}, {"hdf5"}, {"archive", "recorders", "resume"}],
+    "files": [
+        {"soundness", "writing"}, {"hdf5", "fclib"}, {"archive", "recorders", "resume", "siconos"}, {"problems"},
+    ],
     "rigid": [
         {"interrupts", "step", "space", "threads", "search.contract", "search.touches"},
         {"motion", "neighbours", "search.pairs", "search.outlines", "equations.contract"},

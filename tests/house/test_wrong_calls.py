@@ -262,6 +262,8 @@ DOORS = {
     "penalty.integrate": lambda: door(
         cd.penalty.integrate, system=system(), q=(0, 0.1), u=(0, 0), until=0.1, overlap=1e-2, speed=1.0
     ),
+    "read_problem": lambda: door(cd.read_problem, path="nowhere.hdf5"),
+    "read_solution": lambda: door(cd.read_solution, path="nowhere.hdf5"),
     "sets.Ball": lambda: door(cd.sets.Ball, centre=(0, 0), radius=1.0),
     "sets.Box": lambda: door(cd.sets.Box, lower=(0, 0), upper=(1, 1)),
     "sets.HalfSpace": lambda: door(cd.sets.HalfSpace, normal=(0, 1), offset=0.0),
@@ -271,6 +273,9 @@ DOORS = {
     ),
     "sweep": lambda: door(
         cd.sweep, set=cd.sets.Ball((0, 0), 1.0), q0=(0, 0), times=[0.0, 1.0], scheme="catching-up"
+    ),
+    "write_problem": lambda: door(
+        cd.write_problem, problem=problem(), path="problem.hdf5", solution=None, guesses=(), description="a block"
     ),
 }  # fmt: skip
 JUNK = (

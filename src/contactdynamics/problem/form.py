@@ -17,6 +17,7 @@ from ..errors import InputError, as_numbers
 
 ROWS_AT_MOST = 12_000  # of a dense W: 1.2 GB
 BLOCK_AT_MOST = 64  # freedoms coupled by M whose inverse is written out
+ASYMMETRY = 0.2  # of M and W, over their largest entry: schemes that linearise the gyroscopic term make them so
 
 
 class _BodyFields(NamedTuple):
@@ -59,7 +60,8 @@ class ContactProblem(_ProblemFields):
 
     ``delassus`` W (m*d, m*d) is dense, SciPy sparse, or None where ``bodies`` (`BodyForm`) is given; ``velocity`` b is
     (m, d), ``friction`` (m, 2), ``gap`` (m,). The laws are Coulomb's, with two coefficients: of two senses in 2D, of an
-    ellipse in 3D. Rolling, spinning, cohesion and tension are not among them.
+    ellipse in 3D. Rolling, spinning, cohesion and tension are not among them. W is symmetric, or nearly (`ASYMMETRY`),
+    as programs make it that linearise the gyroscopic term; it is then taken as it is.
 
     >>> block = BodyForm(2 * np.eye(2), [[0.0, 1.0], [1.0, 0.0]], [0.3, -1.0], [[0.0, 0.0]])
     >>> problem = ContactProblem.of_bodies(block, friction=[[0.5, 0.5]])
@@ -141,7 +143,7 @@ def _condensed(bodies: BodyForm):
         )
     else:
         w = j @ inverse.solve(j.T.toarray())
-    return csr_array((w + w.T) / 2)
+    return csr_array((w + w.T) / 2 if abs(bodies.mass - bodies.mass.T).max() == 0 else w)
 
 
 def _inverse(mass):
@@ -190,15 +192,16 @@ INDEFINITE = "The mass is not positive definite; every freedom needs inertia, an
 
 
 def _inverted(block: np.ndarray) -> np.ndarray:
-    """The inverses of symmetric positive blocks (k, s, s)."""
+    """The inverses of positive blocks (k, s, s), symmetric where these are."""
     try:
-        np.linalg.cholesky(block)
+        across = block.transpose(0, 2, 1)
+        np.linalg.cholesky((block + across) / 2)
         if block.shape[1] == 1:
             return 1.0 / block
         inverse = np.linalg.inv(block)
     except np.linalg.LinAlgError:
         raise InputError(INDEFINITE) from None
-    return (inverse + inverse.transpose(0, 2, 1)) / 2
+    return (inverse + inverse.transpose(0, 2, 1)) / 2 if (block == across).all() else inverse
 
 
 # ---- the door --------------------------------------------------------------------------------------------------------
@@ -281,7 +284,7 @@ def check_bodies(bodies) -> BodyForm:
             )
     for name, array in (("mass", mass.data), ("jacobian", jacobian.data), ("free", free), ("drift", drift)):
         check_finite(f"bodies' {name}", array)
-    if n and abs(mass - mass.T).max() > 1e-9 * abs(mass).max():
+    if n and abs(mass - mass.T).max() > ASYMMETRY * abs(mass).max():
         raise InputError("The bodies' mass is not symmetric; give M, for which the energy is v . M v / 2.")
     momentum = bodies.momentum
     if momentum is not None:
@@ -333,7 +336,7 @@ def _checked_delassus(delassus, m: int, d: int):
     if w is values:
         asymmetry = np.abs(w - w.T).max(initial=0.0)
     _check_diagonal(w.diagonal()[::d])
-    if asymmetry > 1e-9 * np.abs(values).max(initial=0.0):
+    if asymmetry > ASYMMETRY * np.abs(values).max(initial=0.0):
         raise InputError("The delassus operator is not symmetric; give W = G A^-1 G^T.")
     return w
 

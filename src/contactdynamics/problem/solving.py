@@ -7,7 +7,9 @@ A solver is a function
 of a checked `ContactProblem` (see `form`), first impulses ``guess`` (m, d) that it may overwrite, the tolerance of the
 residual (`residual.judge`), and a ``callback(iteration, residual, impulses)`` or None, called wherever the residual is
 looked at; where it returns True the solver stops there. The report is made by `residual.judge`. Entered by name in
-`SOLVERS`, it can be asked for by that name everywhere.
+`SOLVERS`, it can be asked for by that name everywhere. W may be slightly asymmetric (`form.ASYMMETRY`), also in the
+contacts' own blocks, for which the local solutions of `laws` want symmetric ones: sweeps take the symmetric part, and
+the rest of it with the last impulses.
 """
 
 import time
@@ -26,13 +28,16 @@ def gauss_seidel(problem, guess, tolerance, max_iterations, callback):
     """Nonlinear Gauss-Seidel on the dense W (2004, section 6.2)."""
     begin = time.process_time()
     w, status = dense.matrix(problem), np.full(len(guess), SEPARATING)
+    w, skew = _symmetric_own(w, *guess.shape)
     done, history, errors = 0, [], (np.inf, -1, 0.0, 0.0)
     while done < max_iterations and errors[0] > tolerance:
         count = min(1 if done < dense.CHECK_EVERY else dense.CHECK_EVERY, max_iterations - done)
         done += count
         for _ in range(count):
-            dense.sweep(w, problem.velocity, problem.friction, guess, status)
-        errors = dense.measure(w, problem.velocity, problem.friction, guess)
+            b = problem.velocity if skew is None else problem.velocity + np.einsum("aij,aj->ai", skew, guess)
+            dense.sweep(w, b, problem.friction, guess, status)
+        b = problem.velocity if skew is None else problem.velocity + np.einsum("aij,aj->ai", skew, guess)
+        errors = dense.measure(w, b, problem.friction, guess)
         history.append((done, float(errors[0])))
         if callback is not None and callback(done, float(errors[0]), guess) is True:
             break
@@ -40,6 +45,18 @@ def gauss_seidel(problem, guess, tolerance, max_iterations, callback):
         problem, guess, tolerance, solver="nlgs", iterations=done, stages=(("nlgs", done),), history=tuple(history),
         residual=float(errors[0]), cpu_seconds=time.process_time() - begin,
     )  # fmt: skip
+
+
+def _symmetric_own(w, m: int, d: int):
+    """W with symmetric own blocks, and what was taken from them (m, d, d), None where they are symmetric."""
+    place = np.arange(m * d).reshape(m, d)
+    own = w[place[:, :, None], place[:, None, :]]
+    skew = (own - own.transpose(0, 2, 1)) / 2
+    if not skew.any():
+        return w, None
+    w = w.copy()
+    w[place[:, :, None], place[:, None, :]] -= skew
+    return w, skew
 
 
 SOLVERS: dict[str, Callable] = {"auto": gauss_seidel, "nlgs": gauss_seidel}
