@@ -89,11 +89,11 @@ class _Compilation(event.Listener):
     """
 
     def __init__(self):
-        self.seconds, self.depth, self.began, self.told = 0.0, 0, 0.0, False
+        self.seconds, self.cpu, self.depth, self.began, self.told = 0.0, 0.0, 0, (0.0, 0.0), False
 
     def on_start(self, event):
         if self.depth == 0:
-            self.began = time.perf_counter()
+            self.began = time.perf_counter(), time.process_time()
         self.depth += 1
         if not self.told and event.data["dispatcher"].py_func.__module__.startswith(__package__):
             self.told = True
@@ -103,7 +103,8 @@ class _Compilation(event.Listener):
     def on_end(self, event):
         self.depth -= 1
         if self.depth == 0:
-            self.seconds += time.perf_counter() - self.began
+            self.seconds += time.perf_counter() - self.began[0]
+            self.cpu += time.process_time() - self.began[1]
 
 
 COMPILATION = _Compilation()
@@ -113,6 +114,11 @@ event.register("numba:compile", COMPILATION)
 def clock() -> float:
     """Seconds on a clock that stands still while kernels are compiled: what steps take, in the first run too."""
     return time.perf_counter() - COMPILATION.seconds
+
+
+def cpu_clock() -> float:
+    """Seconds of CPU that this process has taken, those of the compiler left out."""
+    return time.process_time() - COMPILATION.cpu
 
 
 def kernel(function=None, /, *, inline=False, contract=False):

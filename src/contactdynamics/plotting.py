@@ -101,6 +101,35 @@ def plot_clouds(exploration, contacts=None, ax=None):
 SHADES = ((1.0, 0.62), (0.82, 0.76), (0.6, 0.87), (0.36, 0.95))  # radius and brightness of the rings of a shaded ball
 
 
+def plot_convergence(report, ax=None):
+    """The residual of a `SolveReport` over the iterations, method by method, with the tolerance; returns the axes."""
+    if not report.history:
+        raise InputError("The report has no history of the residual; those of `solve` have one.")
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+    iterations, residuals = np.array(report.history, dtype=float).T
+    ends = np.cumsum([count for _, count in report.stages]) if report.stages else np.array([iterations[-1]])
+    names = [name for name, _ in report.stages] or [report.solver or "solver"]
+    begin = 0.0
+    for name, end in zip(names, ends, strict=True):
+        part = (iterations >= begin) & (iterations <= max(end, begin))
+        if end == ends[-1]:
+            part = iterations >= begin
+        shown = residuals[part]
+        ax.plot(iterations[part], np.where(shown > 0, shown, np.nan), marker="." if part.sum() < 60 else "", lw=1.2,
+                label=f"{name}, {int(end - begin)}")  # fmt: skip
+        begin = end
+    if not np.isnan(report.tolerance):
+        ax.axhline(report.tolerance, color="0.4", lw=0.8, ls="--", label=f"tolerance {report.tolerance:.0e}")
+    ax.set_yscale("log")
+    if iterations[-1] > 300:
+        ax.set_xscale("symlog", linthresh=10)
+    said = "solved" if report.converged else "not solved"
+    ax.set(xlabel="iterations", ylabel="residual", title=f"{report.contacts} contacts, {said}: {report.residual:.1e}")
+    ax.legend(frameon=False)
+    return ax
+
+
 def plot_scene(frame, ax=None, *, forces=True, colours=None, azimuth=-60.0, elevation=20.0):
     """Draw a `Frame`: shaded balls, polygons, planes, and the forces at the contact points, with their scale.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .display import short
+from .display import pictured, short
 from .errors import InputError
 
 # Status of a contact at the end of a step.
@@ -42,10 +42,54 @@ class SolveReport(NamedTuple):
     cpu_seconds: float = math.nan
     evidence: str = ""  # why no solution exists, where that was found
 
+    __repr__ = short
+    _repr_html_ = pictured
+
+    def __str__(self):
+        """The report a person can read: `print(report)`."""
+        lines = [self.message]
+        if self.contacts:
+            lines += [f"  {name:<22}{value:<10}{words}".rstrip() for name, value, words in self._table()]
+        return "\n".join(lines)
+
+    def _table(self):
+        """Name, value and explanation of each line."""
+        ways = ", ".join(f"{count} of {name}" for name, count in self.stages)
+        if self.solver:
+            cpu = "" if math.isnan(self.cpu_seconds) else f"{self.cpu_seconds:.3g} s of CPU"
+            yield (
+                "solver",
+                self.solver,
+                "; ".join(part for part in (f"iterations: {ways}" if ways else "", cpu) if part),
+            )
+        yield "residual", f"{self.residual:.1e}", "natural map, relative to the impulses; the one that is asked for"
+        if not math.isnan(self.residual_free):
+            yield "relative to q", f"{self.residual_free:.1e}", "the same, relative to what stops the free motion"
+            yield "as Siconos measures", f"{self.residual_siconos:.1e}", "rho = 1, relative to max(|q|, |r|, |u|)"
+        yield "bipotential", f"{self.bipotential:.1e}", "power that the law would not have, relative"
+        yield "outside the cone", f"{self.cone_error:.1e}", "largest of all contacts"
+        if self.worst_errors:
+            parts = ", ".join(f"{name} {error:.1e}" for name, error in zip(LACKS, self.worst_errors, strict=True))
+            yield "worst contact", str(self.worst), parts
+        if len(self.history) > 1:
+            yield "history", "", ", ".join(f"{k}: {r:.0e}" for k, r in _decades(self.history))
+
+    def plot(self, ax=None):
+        """Draw the residual over the iterations; returns the axes."""
+        from .plotting import plot_convergence
+
+        return plot_convergence(self, ax)
+
     @property
     def complementarity_error(self) -> float:
         """How far the contacts are from complementarity: the `bipotential`, which vanishes just there."""
         return self.bipotential
+
+
+def _decades(history, most: int = 8):
+    """Some entries of a history, evenly over its length, the first and the last among them."""
+    step = max(1, -(-(len(history) - 1) // (most - 1)))
+    return [*history[:-1:step], history[-1]]
 
 
 # What a contact may lack: U_n < 0; U_n > 0 with P_n > 0; P outside its cone; P_t that does not oppose the sliding.

@@ -58,7 +58,7 @@ INSIDE = {
 }  # fmt: skip
 # Methods that draw import the drawing when they are called.
 EXCEPTIONS = {("systems", "plotting"), ("rigid", "plotting"), ("problem", "plotting"), ("scenes", "plotting"),
-              ("files", "plotting")}  # fmt: skip
+              ("files", "plotting"), ("state", "plotting")}  # fmt: skip
 # Who may import what when it is loaded; the rest only inside functions.
 HEAVY = {
     "numba": {"_jit", "rigid"},

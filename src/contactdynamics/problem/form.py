@@ -128,6 +128,32 @@ class ContactProblem(_ProblemFields):
         b = self.bodies
         return b.free + b.apply_inverse(b.jacobian.T @ np.ravel(impulses))
 
+    def redundancy(self) -> "Redundancy":
+        """The rank of W, and how many components of the impulses no velocity determines: by its eigenvalues, dense.
+
+        >>> two = ContactProblem(np.ones((2, 2)), -np.ones((2, 1)), np.zeros((2, 2)), np.zeros(2))
+        >>> two.redundancy()
+        Redundancy(rows=2, rank=1, free=1, condition=1)
+        """
+        rows = self.blocks.shape[0]
+        if rows > ROWS_AT_MOST // 2:
+            raise InputError(f"The rank of {rows} rows is too dear; {ROWS_AT_MOST // 2} can be looked at.")
+        values = np.linalg.eigvalsh((self.blocks + self.blocks.T).toarray() / 2)
+        top = values.max(initial=0.0)
+        kept = values[values > 10 * rows * np.finfo(float).eps * top]
+        return Redundancy(rows, len(kept), rows - len(kept), float(top / kept.min()) if len(kept) else 1.0)
+
+
+class Redundancy(NamedTuple):
+    """What the velocities of the contacts can say of their impulses."""
+
+    rows: int  # m*d, components of all impulses
+    rank: int  # of W: how many of them the velocities determine
+    free: int  # rows - rank: the degree of hyperstaticity
+    condition: float  # of W on its range: the largest over the smallest eigenvalue that is not zero
+
+    __repr__ = short
+
 
 def _condensed(bodies: BodyForm):
     """W = J M^-1 J^T, sparse."""

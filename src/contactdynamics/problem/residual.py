@@ -15,6 +15,8 @@ from ..state import LACKS, SolveReport
 from .form import ContactProblem
 from .laws import bipotential, cone_excess, natural_map
 
+SWEEPS = {"nlgs", "accelerated"}  # methods that sweep over the contacts
+
 
 @kernel
 def _sliding_error(p, v, c, rho):
@@ -115,17 +117,58 @@ def sentence(report: SolveReport) -> str:
     """What happened and what to do, in one sentence."""
     done = f"residual {report.residual:.1e} after {report.iterations} {_unit(report)}"
     if report.converged:
-        return f"Solved: {done} over {report.contacts} contacts."
+        return f"Solved: {done} over {report.contacts} contacts{_doubt(report)}."
     if report.evidence:
         return f"No solution exists: {report.evidence}."
     where = f"worst at contact {report.worst}" + (f" by {report.worst_by}" if report.worst_by else "")
+    return f"Not solved: {done}, asked {report.tolerance:.0e}, {where}; {advice(report)}."
+
+
+def _doubt(report: SolveReport) -> str:
+    """What a residual relative to the impulses hides: in a tower they are far larger than what a step brings."""
+    if report.residual_free > max(1e-3, 10 * report.tolerance):
+        return f", but {report.residual_free:.1e} of what stops the free motion: take a smaller tolerance"
+    return ""
+
+
+def advice(report: SolveReport) -> str:
+    """Half a sentence: what to do with a problem that was not solved, by the way its residual went."""
+    if not math.isfinite(report.residual):
+        return "the impulses are no finite numbers; start from no guess, and look at the data"
+    if report.residual < 1e-13:
+        return "that is what rounding leaves; accept a larger tolerance"
+    sweeping = {name for name, _ in report.stages} <= SWEEPS
+    other = 'take solver="auto"' if sweeping and report.solver in SWEEPS else "shorten the step"
+    rate = pace(report.history)
+    if rate is None or report.iterations < 20:
+        return "raise max_iterations, shorten the step or accept a larger tolerance"
+    if rate > -1e-4:  # decades a sweep: ten thousand for a tenth
+        lately = f"the residual no longer falls (best {min(r for _, r in report.history):.1e})"
+        return f"{lately}: more {_unit(report)} will not help; {other}, or accept a larger tolerance"
+    more = math.log10(report.tolerance / report.residual) / rate
+    wanted = float(f"{1.2 * (report.iterations + more):.1e}")
     return (
-        f"Not solved: {done}, asked {report.tolerance:.0e}, {where}; raise max_iterations, shorten the step or "
-        "accept a larger tolerance."
+        f"the residual falls tenfold every {_round(-1 / rate)} {_unit(report)}: raise max_iterations to {wanted:.0f}, "
+        f"{other} or accept a larger tolerance"
     )
+
+
+def pace(history) -> float | None:
+    """Decades that the residual gains an iteration (below 0 where it falls), over the last half; None where unknown."""
+    if len(history) < 4:
+        return None
+    iterations, residuals = np.array(history[len(history) // 2 :], dtype=float).T
+    if not ((residuals > 0) & np.isfinite(residuals)).all() or iterations[-1] <= iterations[0]:
+        return None
+    # the slope of the straight line through the logarithms
+    x, y = iterations - iterations.mean(), np.log10(residuals)
+    return float((x * y).sum() / (x * x).sum())
+
+
+def _round(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
 
 
 def _unit(report: SolveReport) -> str:
     """Sweeps where only sweeps were made, else iterations."""
-    sweeping = {"nlgs", "accelerated"}
-    return "sweeps" if {name for name, _ in report.stages} <= sweeping else "iterations"
+    return "sweeps" if {name for name, _ in report.stages} <= SWEEPS else "iterations"

@@ -12,21 +12,21 @@ contacts' own blocks, for which the local solutions of `laws` want symmetric one
 the rest of it with the last impulses.
 """
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 
+from .._jit import cpu_clock
 from ..errors import InputError, check_function, is_number, is_one_of, is_whole
 from ..state import SEPARATING, SolveReport
 from . import dense
-from .form import ContactProblem, check, checked_guess
+from .form import BodyForm, ContactProblem, check, checked_guess
 from .residual import judge
 
 
 def gauss_seidel(problem, guess, tolerance, max_iterations, callback):
     """Nonlinear Gauss-Seidel on the dense W (2004, section 6.2)."""
-    begin = time.process_time()
+    begin = cpu_clock()
     w, status = dense.matrix(problem), np.full(len(guess), SEPARATING)
     w, skew = _symmetric_own(w, *guess.shape)
     done, history, errors = 0, [], (np.inf, -1, 0.0, 0.0)
@@ -43,7 +43,7 @@ def gauss_seidel(problem, guess, tolerance, max_iterations, callback):
             break
     return guess, judge(
         problem, guess, tolerance, solver="nlgs", iterations=done, stages=(("nlgs", done),), history=tuple(history),
-        residual=float(errors[0]), cpu_seconds=time.process_time() - begin,
+        residual=float(errors[0]), cpu_seconds=cpu_clock() - begin,
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def named(solver) -> Callable:
 def _judged(method, arguments):
     """What a user's solver found, judged as that of any other."""
     problem, tolerance = arguments[0], arguments[2]
-    name, begin = getattr(method, "__name__", type(method).__name__), time.process_time()
+    name, begin = getattr(method, "__name__", type(method).__name__), cpu_clock()
     answer = method(*arguments)
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise InputError(f"The solver {name} returned {type(answer).__name__}; give (P, SolveReport), or (P, None).")
@@ -125,6 +125,17 @@ def _judged(method, arguments):
         raise InputError(f"The solver {name} returned {type(told).__name__} as report; give a SolveReport or None.")
     told = told or SolveReport(np.inf, 0, False, len(problem.gap), -1, 0.0, 0.0, 0.0, "")
     found = checked_guess(problem, found)
-    seconds = time.process_time() - begin
+    seconds = cpu_clock() - begin
     return found, judge(problem, found, tolerance, solver=name, iterations=told.iterations, stages=told.stages,
                         history=told.history, cpu_seconds=seconds, evidence=told.evidence)  # fmt: skip
+
+
+def warm_up(problem: ContactProblem, solver) -> None:
+    """Solve one contact in the form of ``problem``, so that the kernels are loaded before a time is taken."""
+    d = problem.components
+    one, zero = np.eye(d), np.zeros((1, d))
+    small = BodyForm(one, one, -one[0], zero)
+    tiny = ContactProblem.of_bodies(small, np.full((1, 2), 0.5))
+    if problem.bodies is None:
+        tiny = ContactProblem(one, zero - one[0], np.full((1, 2), 0.5), np.zeros(1))
+    solve(tiny, solver=solver, max_iterations=5)
