@@ -75,6 +75,7 @@ class SimulationOptions(TypedDict, total=False):
     on_failure: str
     repair: bool
     recorders: Any
+    save_problems: Any
     about: dict | None
 
 

@@ -51,7 +51,7 @@ INSIDE = {
         {"search.balls", "order", "solvers", "assembly", "ledger", "roster"},
         {"search.polygons", "equations.diagonal", "equations.full", "equations.planar", "loading", "watch", "options"},
         {"contact_set"},
-        {"questions"},
+        {"questions", "hardest"},
         {"access"},
         {"simulation"},
     ],

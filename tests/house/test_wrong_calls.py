@@ -186,7 +186,8 @@ DOORS = {
     ),
     "Simulation": lambda: door(
         cd.Simulation, scene=scene(), time_step=1e-3, tolerance=1e-3, max_iterations=100, solver="nlgs", threads=1,
-        penetration="moreau", recovery=0.1, on_failure="warn", repair=False, recorders=(), about={}, check=True,
+        penetration="moreau", recovery=0.1, on_failure="warn", repair=False, recorders=(), save_problems=None, about={},
+        check=True,
     ),
     "Simulation.from_file": lambda: door(cd.Simulation.from_file, path="nowhere.h5"),
     "Simulation.is_equilibrium": lambda: door(

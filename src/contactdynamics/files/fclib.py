@@ -259,6 +259,18 @@ def _of_mechanism(reader: Reader, group: str, bodies: BodyForm, friction, gap) -
     return ContactProblem((w + w.T) / 2, velocity, friction, gap)
 
 
+def description(path: Path) -> str:
+    """The text ``info/description`` of a file."""
+    with opened(path) as file:
+        for group in ("fclib_global", "fclib_local"):
+            data = soundness.found(file, path, f"{group}/info/description")
+            if isinstance(data, h5py.Dataset) and data.shape == () and data.dtype.itemsize < 2**16:
+                with soundness.told(path, "info/description"):
+                    said = data[()]
+                return said.decode("utf-8", "replace") if isinstance(said, bytes) else ""
+    return ""
+
+
 def read_solution(path: Path, shape: tuple[int, int]) -> tuple[Stored | None, list[Stored]]:
     """The solution of a file, None where it has none, and its guesses; ``shape`` (m, d) is the problem's."""
     with opened(path) as file:

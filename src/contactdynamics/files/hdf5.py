@@ -49,7 +49,8 @@ STATIC = ("identity", "principal", "mass", "inertia", "kind", "simple", "size")
 LOG = ("time", "contacts", "iterations", "residual", "penetration", "relative_penetration", "kinetic", "potential",
        "force_work", "drive_work", "normal_work", "tangential_work", "rolling_work", "recovery_work", "closure",
        "detection", "frames", "solve", "integrate", "record")  # fmt: skip
-OPTIONS = ("time_step", "tolerance", "max_iterations", "solver", "threads", "penetration", "recovery", "on_failure")
+OPTIONS = ("time_step", "tolerance", "max_iterations", "solver", "threads", "penetration", "recovery", "on_failure",
+           "save_problems")  # fmt: skip
 INDEX = ("time", "step", "body_start", "bodies", "contact_start", "contacts")
 
 
@@ -126,7 +127,7 @@ def parameters(simulation) -> dict:
     return {
         "dimension": scene.dimension,
         "gravity": scene.gravity.tolist() if scene.steady else _functions({0: scene.gravity})["0"],
-        "options": {name: getattr(simulation, name) for name in OPTIONS},
+        "options": {name: v for name in OPTIONS if (v := getattr(simulation, name)) is not None},
         "materials": [
             {"name": n, "density": d, "own": o}
             for n, d, o in zip(materials.names, materials.densities, materials.own, strict=True)

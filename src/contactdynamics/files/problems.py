@@ -44,6 +44,12 @@ def read_solution(path) -> tuple[Stored | None, list[Stored]]:
     return fclib.read_solution(path, problem.velocity.shape)
 
 
+def description(path) -> str:
+    """What the writer of an FCLIB file said of it; empty where nothing."""
+    path = _file("description", path)
+    return fclib.description(path) if _is_hdf5(path) else ""
+
+
 def write_problem(problem: ContactProblem, path, *, solution=None, guesses=(), description: str = "") -> None:
     """Write a contact problem: a name that ends in .dat gives Siconos' text, any other FCLIB's HDF5.
 

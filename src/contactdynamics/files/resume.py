@@ -27,6 +27,8 @@ def restore(simulation, path):
     for part in (simulation.ledger, simulation.watch, simulation.contact_set):
         part.restore(checkpoint)
     simulation.derive()
+    if simulation._hardest is not None:
+        simulation._hardest.goes_on = True
     for recorder in simulation.recorders:
         if getattr(recorder, "path", None) is not None and recorder.path.resolve() == Path(path).resolve():
             recorder.resume(simulation)

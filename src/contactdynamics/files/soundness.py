@@ -264,6 +264,8 @@ def parameters_of(text, path) -> dict:
     if "experiment" in known:
         known |= {"parameters": dict, "quick": bool}
     _fit(said["about"], known, path, "about")
+    if "save_problems" in said["options"]:
+        _fit(said["options"], {"save_problems": str}, path, "options")
     d, materials = said["dimension"], len(said["materials"])
     if d not in (2, 3):
         raise damaged(path, f"its dimension is {d}")

@@ -31,6 +31,7 @@ from ..state import SolveReport
 from . import interrupts, motion, questions, watch
 from .access import Access
 from .contact_set import Settings, Solved
+from .hardest import Hardest, check_folder
 from .ledger import NO_GAIN
 from .neighbours import REACH
 from .options import check_options
@@ -83,6 +84,9 @@ class Simulation(Access):
         Move overlapping bodies apart before the start, by the shortest displacement in the metric of masses.
     recorders
         Objects called with the simulation, such as `HDF5`.
+    save_problems
+        A folder for the contact problems of the hardest steps, in FCLIB's form (`write_problem`): the ten with the most
+        sweeps and the ten with the largest residuals, with names that say step and sweeps.
     about
         Anything worth keeping in the result file: a dict of numbers and words.
     check
@@ -105,6 +109,7 @@ class Simulation(Access):
         on_failure: str = "warn",
         repair: bool = False,
         recorders=(),
+        save_problems=None,
         about: dict | None = None,
         check: bool = True,
     ):
@@ -128,6 +133,8 @@ class Simulation(Access):
         self.steps, self.failures = 0, 0
         self.seconds, self.last_seconds = dict.fromkeys(STAGES, 0.0), dict.fromkeys(STAGES, 0.0)
         self.about = dict(about or {})
+        self.save_problems = check_folder(save_problems, self.scene.materials.laws()[0])
+        self._hardest = None if self.save_problems is None else Hardest(self.save_problems)
         if repair:
             self.repair()
         if check:
@@ -176,6 +183,8 @@ class Simulation(Access):
         detected = clock()
         found = self.contact_set.solve(self.model, step, self.rows, self._settings())
         solved = clock()
+        if self._hardest is not None:
+            self._hardest.consider(self, step, found)
         self._book(step, found.residual)
         motion.drift(bodies.position, bodies.orientation, self.rows, h / 2)
         self._follow_gravity((self.steps + 1) * h)
