@@ -1,7 +1,8 @@
-"""The part marked `modes`, run interpreted and with bounds checks.
+"""The part marked `modes`, run interpreted and, in the longer tier, with bounds checks.
 
 An index out of range in compiled code reads garbage without a word; interpreted it is an error, and with
-NUMBA_BOUNDSCHECK=1 too. Numba's cache does not know that option, so the second run compiles into a folder of its own.
+NUMBA_BOUNDSCHECK=1 too. Numba's cache does not know that option, so the second run compiles into a folder of its own,
+which takes a minute.
 """
 
 import os
@@ -36,10 +37,14 @@ def run(arguments, environment, cache):
 
 
 @pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
-def test_marked_part(mode, tmp_path):
+def test_the_mode_does_what_it_is_for(mode, tmp_path):
     script = tmp_path / "out_of_range.py"
     script.write_text(OUT_OF_RANGE)
-    assert run([str(script)], {mode: "1"}, tmp_path).stdout == "caught\n"  # the mode does what it is for
+    assert run([str(script)], {mode: "1"}, tmp_path).stdout == "caught\n"
+
+
+@pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", pytest.param("NUMBA_BOUNDSCHECK", marks=pytest.mark.slow)])
+def test_marked_part(mode, tmp_path):
     files = [str(TESTS / "problem" / name) for name in ("test_laws.py", "test_solve.py", "test_projection.py")]
     done = run(
         ["-m", "pytest", *files, "-n", "0", "-m", "modes", "-p", "no:cacheprovider", "--hypothesis-profile=short"],

@@ -149,15 +149,16 @@ def arrays(item):
     return {(key, *way): array for key, part in parts for way, array in arrays(part).items()}
 
 
+@pytest.mark.parametrize("threads", [3, pytest.param(2, marks=pytest.mark.slow)])  # three share the groups unevenly
 @MODES
 @SOLVERS
 @ALL
-def test_threads_change_no_bit_and_every_step_is_solved(name, solver, penetration):
-    one, two, three = (ran(name, solver, penetration, threads) for threads in (1, 2, 3))
+def test_threads_change_no_bit_and_every_step_is_solved(name, solver, penetration, threads):
+    one, several = (ran(name, solver, penetration, number) for number in (1, threads))
     counts = {equations.number: equations.count for equations in one.contact_set.equations}
     assert {number for number, count in counts.items() if count} == SCENES[name][4]
     assert sum(counts.values()) == one.report.contacts == len(one.contacts.gap) > 100
-    assert state(one) == state(two) == state(three)
+    assert state(one) == state(several)
     assert one.energy.closure <= 1e-10 * np.abs(one.energy.force_work)
 
 
