@@ -314,8 +314,8 @@ def test_an_edge_is_kept_as_the_search_over_all_corners_says(distance):
         size = o.size.min()
         for edge in range(len(o.body)):
             previous = edge if edge < o.start[1] else outlines.ON_SECOND + edge - o.start[1]
-            axis, near = outlines.choose_axis(0, 1, o.start, o.world, o.normal, places, o.size, previous, 0.1, 0.2, 0.0,
-                                            outlines.WATCH * size, heights)  # fmt: skip
+            axis, near = outlines.choose_axis(0, 1, o.start, o.world, o.normal, places, o.size, previous, (0.1, 0.2),
+                                            0.0, outlines.WATCH * size, heights)  # fmt: skip
             met = outlines.meeting_arrays(1)
             met.index[0] = (0, 1, 0, 0, 1, previous, -1)
             met.bound[0] = (0.0, outlines.WATCH * size)

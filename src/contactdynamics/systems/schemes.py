@@ -137,15 +137,13 @@ def midpoint(system: System, state: State, h: float, *, tolerance: float = 1e-12
     if system.elastic:
         added, inverse = system.effective_inertia(inertia, h)
     active = [index for index in range(len(gaps)) if gaps[index] <= 0]
-    maps, boundary, weights, cones = _active_contacts(system, state, t_m, q_m, active)
-    m, impulses = len(active), state.impulses[active]
-    status, works = np.zeros(m, dtype=np.int64), np.empty((m, 3))  # filled by the kernel
+    contacts, m = _active_contacts(system, state, t_m, q_m, active), len(active)
+    found = state.impulses[active], np.zeros(m, dtype=np.int64), np.empty((m, 3))  # filled by the kernel
     u_f, energy, iterations, errors = _midpoint_velocity(
-        inertia, inverse, added, state.u, force, h, maps, boundary, weights, cones, impulses, status, works,
-        tolerance, max_iterations,
-    )  # fmt: skip
+        (inertia, inverse, added), state.u, force, h, contacts, found, tolerance, max_iterations
+    )
     told = report(errors, iterations, tolerance, gaps[active]) if m else NO_CONTACT
-    return _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works, energy, told)
+    return _assemble(system, state, h, (q_m, gaps, active), u_f, found, energy, told)
 
 
 def _active_contacts(system, state, t_m, q_m, active):
@@ -201,15 +199,16 @@ def contact_problem(system: System, state: State, step: float) -> ContactProblem
 
 
 @kernel
-def _midpoint_velocity(
-    inertia, inverse, added, u, force, h, maps, boundary, weights, cones, impulses, status, works,
-    tolerance, max_iterations,
-):  # fmt: skip
-    """Solve 2003, eqs. 39 and 40, for u_f and P; fills ``works``.
+def _midpoint_velocity(inertias, u, force, h, contacts, found, tolerance, max_iterations):
+    """Solve 2003, eqs. 39 and 40, for u_f and P; fills ``found``: impulses, status, works.
 
-    ``inverse`` is that of A + ``added``, the effective inertia; ``added`` is empty where nothing is elastic.
-    Returns u_f, (kinetic before, kinetic after, work of forces, kinetic of the free velocity), sweeps, errors.
+    ``inertias`` are A, the inverse of A + ``added``, the effective inertia, and ``added``, empty where nothing is
+    elastic; ``contacts`` those of `_active_contacts`. Returns u_f, (kinetic before, kinetic after, work of forces,
+    kinetic of the free velocity), sweeps, errors.
     """
+    inertia, inverse, added = inertias
+    maps, boundary, weights, cones = contacts
+    impulses, status, works = found
     m, d, n = maps.shape
     rows = maps.reshape((m * d, n))
     relaxed = u + h * (inverse @ force)
@@ -254,8 +253,12 @@ def _contact_works(rows, boundary, u, u_f, impulses, works):
             works[a, 2] -= boundary[a, i] * impulses[a, i]
 
 
-def _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works, energy, told) -> Step:
-    """Drift half a step with u_f (2004, section 3.3) and put the step together; inactive contacts are OPEN."""
+def _assemble(system, state, h, middle, u_f, found, energy, told) -> Step:
+    """Drift half a step with u_f (2004, section 3.3) and put the step together; inactive contacts are OPEN.
+
+    ``middle`` is q_m, the gaps there and the active contacts, ``found`` their impulses, status and works.
+    """
+    (q_m, gaps, active), (impulses, status, works) = middle, found
     m = len(gaps)
     if not math.isfinite(u_f @ u_f):
         raise InputError(
@@ -329,9 +332,8 @@ class _Middle:
         told = report((0.0, -1, 0.0, 0.0), 1, 0.0, self.gaps[self.active]) if self.active else NO_CONTACT
         padded = np.zeros((k, self.system.components))
         padded[:, :d] = impulses
-        return _assemble(
-            self.system, self.state, self.h, self.q_m, self.gaps, self.active, u_f, padded, status, works, energy, told
-        )
+        middle = self.q_m, self.gaps, self.active
+        return _assemble(self.system, self.state, self.h, middle, u_f, (padded, status, works), energy, told)
 
 
 def generalised(system: System, state: State, h: float, *, grazing: str = "slides", tolerance: float = 1e-13) -> Step:
@@ -372,7 +374,7 @@ def generalised(system: System, state: State, h: float, *, grazing: str = "slide
         told = report((residual, -1, 0.0, 0.0), sweeps, tolerance, gaps[active])
     energy = _energies(inertia, state.u, free, u_f, force, h)
     _contact_works(maps.reshape(m * d, n), boundary, state.u, u_f, impulses, works)
-    return _assemble(system, state, h, q_m, gaps, active, u_f, impulses, status, works, energy, told)
+    return _assemble(system, state, h, (q_m, gaps, active), u_f, (impulses, status, works), energy, told)
 
 
 def corrected(scheme):

@@ -188,13 +188,18 @@ def couple(row, edge, k, mass):
 
 
 @kernel(inline=True)
-def solve_edge(u1, u2, ut, p1, p2, pt, g1, g2, w11, w22, w12, w1t, w2t, wtt, it, i11, i12, i22):
+def solve_edge(velocity, impulse, friction, block, inverse):
     """Impulses of the two ends of one overlap: normal, normal, sum of the tangential ones, sum of the bounds, status.
 
     The ends share the normal, and their sliding velocities but for w times the difference of their gaps: the unknowns
-    are the two normal impulses and the sum T of the tangential ones. ``u`` are the velocities above their targets,
-    ``p`` the present impulses. SEPARATING where neither sticking nor sliding of both ends is the solution.
+    are the two normal impulses and the sum T of the tangential ones. ``velocity`` (3,) is above the targets,
+    ``impulse`` (3,) the present one, ``friction`` (2,), ``block`` the six numbers of W, ``inverse`` 1 / W_tt and three
+    of the normal block without its tangential part. SEPARATING where neither sticking nor sliding of both ends is the
+    solution.
     """
+    (u1, u2, ut), (p1, p2, pt), (g1, g2) = velocity, impulse, friction
+    w11, w22, w12, w1t, w2t, wtt = block
+    it, i11, i12, i22 = inverse
     d1, d2 = u1 - w1t * ut * it, u2 - w2t * ut * it
     n1, n2 = p1 - (i11 * d1 + i12 * d2), p2 - (i12 * d1 + i22 * d2)
     tangent = pt - (ut + w1t * (n1 - p1) + w2t * (n2 - p2)) * it
@@ -233,12 +238,13 @@ def sweep_coulomb(rows, contacts, some, plain):
         x, y, s, t = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[a, 5], rows[b, 5]
         p1, p2, g1, g2 = row[k, PN], row[k + 1, PN], row[k, GAMMA], row[k + 1, GAMMA]
         closing, slip, wtt = nx * x + ny * y, nx * y - ny * x, edge[k, WT]
+        u1 = closing + row[k, BN] * t - row[k, AN] * s - row[k, RN]
+        u2 = closing + row[k + 1, BN] * t - row[k + 1, AN] * s - row[k + 1, RN]
+        ut = slip + edge[k, EB] * t - edge[k, EA] * s - 0.5 * (row[k, RT] + row[k + 1, RT])
         n1, n2, tangent, bound, found = solve_edge(
-            closing + row[k, BN] * t - row[k, AN] * s - row[k, RN],
-            closing + row[k + 1, BN] * t - row[k + 1, AN] * s - row[k + 1, RN],
-            slip + edge[k, EB] * t - edge[k, EA] * s - 0.5 * (row[k, RT] + row[k + 1, RT]),
-            p1, p2, row[k, PT] + row[k + 1, PT], g1, g2, row[k, WNN], row[k + 1, WNN], edge[k, W12], edge[k, W1T],
-            edge[k, W2T], wtt, edge[k, IT], edge[k, I11], edge[k, I12], edge[k, I22],
+            (u1, u2, ut), (p1, p2, row[k, PT] + row[k + 1, PT]), (g1, g2),
+            (row[k, WNN], row[k + 1, WNN], edge[k, W12], edge[k, W1T], edge[k, W2T], wtt),
+            (edge[k, IT], edge[k, I11], edge[k, I12], edge[k, I22]),
         )  # fmt: skip
         if found == SEPARATING:
             for n in range(4):

@@ -170,14 +170,14 @@ def _height(world, normal, edge, begin, end):
 
 
 @kernel
-def choose_axis(i, j, start, world, normal, places, sizes, previous, ux, uy, travel, limit, heights):
+def choose_axis(i, j, start, world, normal, places, sizes, previous, velocity, travel, limit, heights):
     """The edge that carries the tangent plane of two polygons, and whether none keeps them apart by ``limit``.
 
-    ``ux, uy`` is the velocity of j with respect to i, ``travel`` its way in a step. ``heights`` is scratch,
+    ``velocity`` (2,) is that of j with respect to i, ``travel`` its way in a step. ``heights`` is scratch,
     (2, most corners of a part). An edge is passed over where the ball inside the other polygon (``sizes``, about
     ``places``) is enough to show that it is not among the best.
     """
-    best, code, kept = -np.inf, -1, -np.inf
+    best, code, kept, (ux, uy) = -np.inf, -1, -np.inf, velocity
     if previous >= 0:
         one, two, e = (i, j, previous) if previous < ON_SECOND else (j, i, previous - ON_SECOND)
         kept = _height(world, normal, start[one] + e, start[two], start[two + 1])
@@ -258,8 +258,9 @@ def choose_axes(meetings, count, outline, places, body, one, heights, apart):
             settled = highest <= min(limit, kept + max(0.0, -0.4 * kept) + 0.5 * ALIKE * size)
         if not settled:
             a, b = body[i], body[j]
-            axis, near = choose_axis(i, j, start, world, normal, places, sizes, previous, one[b, 0] - one[a, 0],
-                                     one[b, 1] - one[a, 1], bound[m, WAY], limit, heights)  # fmt: skip
+            velocity = one[b, 0] - one[a, 0], one[b, 1] - one[a, 1]
+            axis, near = choose_axis(i, j, start, world, normal, places, sizes, previous, velocity, bound[m, WAY],
+                                     limit, heights)  # fmt: skip
             index[m, CORNER] = index[m, CORNER] if axis == previous else -1
             index[m, EDGE] = axis if near else -1
             if not near:
