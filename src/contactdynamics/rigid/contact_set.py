@@ -65,6 +65,8 @@ class ContactSet:
         """Follow the tables of the model: at the start, when bodies come or go, or are sorted."""
         self.near.derive(model)
         self.searches = [search for search in self._kinds_of_search if search.derive(model, self.near)]
+        self._turned = any(search.needs_inertia for search in self.searches)
+        self._resting = [search for search in self.searches if search.rests]
         self._begin_equations()
 
     def _begin_equations(self) -> None:
@@ -76,13 +78,14 @@ class ContactSet:
         for equations in self.equations:
             equations.clear()
         self._numbers, self._scratch = np.array([e.number for e in self.equations], dtype=np.int64), None
+        self._as_found = None
 
     # ---- the verbs of a step -----------------------------------------------------------------------------------------
 
     @property
     def count(self) -> int:
         """Active contacts of all kinds."""
-        return sum(equations.count for equations in self.equations)
+        return sum([equations.count for equations in self.equations])
 
     def detect(self, model, step: Step, rows) -> None:
         """Find the active contacts at the present positions."""
@@ -95,9 +98,9 @@ class ContactSet:
 
     def mobility(self, model) -> Mobility:
         """What impulses do to the bodies at their present orientation."""
-        b, turned = model.bodies, any(search.needs_inertia for search in self.searches)
-        inverse = np.zeros((len(b.mass) if turned else 0, 3, 3))
-        if turned:
+        b = model.bodies
+        inverse = np.empty((len(b.mass) if self._turned else 0, 3, 3))
+        if self._turned:
             motion.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, inverse)
         return Mobility(inverse, 2.5 if model.dimension == 3 else 2.0, model.dimension)
 
@@ -110,9 +113,11 @@ class ContactSet:
         if counts.get(DIAGONAL) or self.count > SMALL:
             candidates = tuple([search.candidates() for search in self.searches])
             arrange(model.bodies.position, rows, self.near.reach, candidates, plans, self._numbers)
-        else:  # one thread, and nothing to gain by another order
+            self._as_found = None
+        elif counts != self._as_found:  # one thread, and nothing to gain by another order
             for equations, plan in zip(self.equations, plans, strict=True):
                 as_found(plan, equations.count)
+            self._as_found = counts
         return sum(
             equations.fill(model, self.near, self._home[equations.number].found, step, rows, mobility)
             for equations in self.equations
@@ -149,12 +154,11 @@ class ContactSet:
             return None, -1
         if self._scratch is None:
             self._scratch = scratch_arrays(rows, len(self.equations))
-        resting = [search for search in self.searches if search.rests]
         tolerance = settings.tolerance
-        if resting and not any(search.status.any() for search in resting):
+        if self._resting and not any(np.count_nonzero(search.status) for search in self._resting):
             tolerance *= FIRST  # what such a step leaves would stay as a displacement
         ahead = all(equations.ahead for equations in self.equations if equations.count)
-        goal = Goal(float(scale), tolerance, settings.max_iterations, ahead, bool(resting))
+        goal = Goal(float(scale), tolerance, settings.max_iterations, ahead, bool(self._resting))
         kinds = tuple([equations.kind() for equations in self.equations])
         team = settings.team if self.count > SMALL else ALONE
         found = team(settings.solver, rows, mobility, kinds, goal, self._scratch)
@@ -284,6 +288,7 @@ class ContactSet:
         twins = {id(search): search.trial() for search in self._kinds_of_search}
         other._kinds_of_search = tuple(twins.values())
         other.searches = [twins[id(search)] for search in self.searches]
+        other._resting = [search for search in other.searches if search.rests]
         other.equations = []
         other._begin_equations()
         return other

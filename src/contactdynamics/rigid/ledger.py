@@ -44,21 +44,24 @@ class Ledger:
                 f"A velocity became infinite or nan at t = {time:.6g}; check that forces and motions return finite "
                 "numbers, and shorten time_step if the motion blows up."
             )
-        if solved and works[:, :3].sum() > 0:  # a step that is not solved has a warning of its own
-            self._enter_gain(works, first, motion.energies(free, free, free, *head)[0], last, residual, (step, time))
+        normal, tangential, rolling, drive = np.add.reduce(works).tolist()
+        laws = normal + tangential + rolling
+        if solved and laws > 0:  # a step that is not solved has a warning of its own
+            at_free = motion.energies(free, free, free, *head)[0]
+            self._enter_gain(laws, drive, (first, at_free, last), residual, (step, time))
         self.works += works
         self.force_work += work
-        self.closure += abs(last - first - work - works.sum())
+        self.closure += abs(last - first - work - laws - drive)
         self.kinetic = last
 
-    def _enter_gain(self, works, first, free, last, residual, when):
+    def _enter_gain(self, laws, drive, kinetic, residual, when):
         """Enter what the contact laws created in the step: the smaller of its works from u_i and from u_r.
 
         See `motion._Record.created`; (T_f - T_r) is the work of the contacts counted from the free velocity.
         """
-        drive_work = works[:, 3].sum()
-        gain = min(works[:, :3].sum(), last - free - drive_work)
-        if gain > (1e-9 + 10 * residual) * (max(first, last) + abs(drive_work)):
+        first, free, last = kinetic
+        gain = min(laws, last - free - drive)
+        if gain > (1e-9 + 10 * residual) * (max(first, last) + abs(drive)):
             self.created += gain
             if gain > self.worst[0]:
                 self.worst = (gain, gain / max(first, free), *when)

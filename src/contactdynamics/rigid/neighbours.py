@@ -358,6 +358,9 @@ class Neighbours:
         self.smallest = float(balls.radius.min()) if count else 1.0
         arm = np.sqrt((balls.centre**2).sum(axis=1)) + balls.radius
         self.reach = 2.0 * float(arm.max(initial=0.0))  # no two bodies that touch are farther apart
+        planes = len(model.planes.body)
+        self.points, self.normals = np.empty((planes, 3)), np.empty((planes, 3))
+        self._plane, self._origin = np.arange(planes), np.zeros((planes, 3))
 
     @property
     def listed(self) -> Listed:
@@ -373,10 +376,11 @@ class Neighbours:
         """Put balls and planes where their bodies are."""
         bodies, planes = model.bodies, model.planes
         place_balls(bodies.position, bodies.orientation, model.balls.centre, model.balls.body, self.places)
-        self.points = bodies.position[planes.body]  # (K, 3)
-        self.normals = np.empty((len(planes.body), 3))
-        place_balls(np.zeros_like(self.points), bodies.orientation[planes.body], planes.normal,
-                    np.arange(len(planes.body)), self.normals)  # fmt: skip
+        if len(planes.body):
+            self.points = bodies.position[planes.body]  # (K, 3)
+            self.normals = np.empty((len(planes.body), 3))
+            turned = bodies.orientation[planes.body]
+            place_balls(self._origin, turned, planes.normal, self._plane, self.normals)
 
     def follow(self, rows, h: float, anticipate: bool) -> None:
         """Keep the lists complete: look up the balls that have left their margin, or build all anew."""

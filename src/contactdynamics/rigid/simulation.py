@@ -294,7 +294,7 @@ class Simulation(Access):
 
     def _book(self, step: Step, residual: float):
         """Enter the step into the energy ledger."""
-        works = np.zeros_like(self.ledger.works)
+        works = np.zeros(self.ledger.works.shape)
         self.contact_set.book(self.model, step, self.rows, works)
         self.ledger.enter(
             self.bodies, step.before, step.free, self.rows, works, residual=residual,

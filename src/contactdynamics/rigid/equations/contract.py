@@ -233,19 +233,22 @@ class Held:
 
     def clear(self) -> None:
         """No active contacts."""
-        self.count, self.active = 0, head(self._contacts, 0)
+        self.count, self.active, self._kind = 0, head(self._contacts, 0), None
 
     def make_room(self, count: int) -> Plan:
         """Arrays for ``count`` contacts."""
         if count > len(self._contacts.a):
             room = int(self.more[0] * count) + self.more[1]
             self._contacts, self._plan = self.arrays(room), plan_arrays(room, self.unknowns)
-        self.count, self.active = count, head(self._contacts, count)
+        if count != self.count:  # as many as before have the same arrays
+            self.count, self.active, self._kind = count, head(self._contacts, count), None
         return self._plan
 
     def kind(self) -> Kind:
         """The arrays of the active contacts."""
-        return Kind(self.active, planned(self._plan, self.count))
+        if self._kind is None:
+            self._kind = Kind(self.active, planned(self._plan, self.count))
+        return self._kind
 
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the search, where they stand in it."""

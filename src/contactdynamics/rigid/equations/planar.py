@@ -392,9 +392,8 @@ def store_contacts(rows, contacts, tolerance, touches):
 
 
 @kernel
-def book_contacts(before, rows, kind, touches, contacts, works):
+def book_contacts(before, rows, kind, index, one, two, row, law, works):
     """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive."""
-    one, two, row, law, index = contacts.a, contacts.b, contacts.row, contacts.law, touches.index
     for k in range(one.size):
         a, b, m = one[k], two[k], law[k, MOMENT]
         u_n, u_t = velocity(before, a, b, row, k)
@@ -453,7 +452,8 @@ class Planar(Held):
 
     def book(self, touches, step, rows, body_kind, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
-        book_contacts(step.before, rows, body_kind, touches, self.active, works)
+        c = self.active
+        book_contacts(step.before, rows, body_kind, touches.index, c.a, c.b, c.row, c.law, works)
 
     def separations(self, rows) -> np.ndarray:
         """(count,) U_n."""

@@ -170,6 +170,17 @@ def find_on_planes(outline, spheres, material, normals, points, planes, rules, p
 
 
 @kernel
+def deepest_touch(gap, place):
+    """The largest overlap (m), the largest one over the size of the smaller part, and its contact; -1 where none is."""
+    depth, share, worst = 0.0, 0.0, -1
+    for k in range(gap.size):
+        depth = max(depth, -gap[k])
+        if -gap[k] > share * place[k, SIZE]:
+            share, worst = -gap[k] / place[k, SIZE], k
+    return depth, share, worst
+
+
+@kernel
 def recover_touches(position, orientation, rows, touches, inverse, depth, keep, most, gravity, mass):
     """Move and turn bodies apart until no contact overlaps by more than ``keep``, each corner by ``most`` at most.
 
@@ -290,12 +301,8 @@ class PolygonSearch:
     def deepest(self, model) -> Overlap:
         """The largest overlaps."""
         t = self.found
-        depth = -float(t.gap.min(initial=0.0))
-        if depth <= 0.0:
-            return Overlap(0.0, 0.0, -1, -1)
-        shares = t.gap / t.place[:, SIZE]
-        k = int(shares.argmin())
-        return Overlap(depth, -float(shares[k]), int(t.a[k]), int(t.b[k]))
+        depth, share, k = deepest_touch(t.gap, t.place)
+        return Overlap(depth, share, *((int(t.a[k]), int(t.b[k])) if k >= 0 else (-1, -1)))
 
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`."""
