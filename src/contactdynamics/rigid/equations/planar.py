@@ -370,11 +370,9 @@ def measure_contacts(rows, mobility, contacts, some, shares):
 
 
 @kernel
-def store_contacts(rows, contacts, tolerance, touches):
+def store_contacts(rows, one, two, row, law, status, tolerance, memory, kept):
     """Store status, impulse and moment with the touches; returns the largest violation of a cone and sum |P|^2."""
     cone, size = 0.0, 0.0
-    one, two, row, law, status = contacts.a, contacts.b, contacts.row, contacts.law, contacts.status
-    memory, kept = touches.memory, touches.status
     for k in range(status.size):
         p_n, p_t = row[k, PN], row[k, PT]
         if status[k] == SLIDING and p_n > 0.0:
@@ -448,7 +446,8 @@ class Planar(Held):
 
     def store(self, touches, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse, moment and status with the touches; returns the largest distance to a cone and sum |P|^2."""
-        return store_contacts(rows, self.active, tolerance, touches)
+        c = self.active
+        return store_contacts(rows, c.a, c.b, c.row, c.law, c.status, tolerance, touches.memory, touches.status)
 
     def book(self, touches, step, rows, body_kind, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
