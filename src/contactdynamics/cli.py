@@ -33,7 +33,7 @@ def list_experiments():
 @click.option("--quick", is_flag=True, help="A shorter form of the experiment.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change an option (repeatable).")
 @click.option("--from-data", is_flag=False, flag_value="true", metavar="[FILE]",
-              help="Draw from a stored run (of the package, or FILE) instead of computing.")  # fmt: skip
+              help="Draw from a stored run, FILE or that in examples/data of the source, not computing.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the results [default: results/NAME].")
 @click.option("--force", is_flag=True, help="Overwrite the results of an earlier run in the folder.")
 @click.option("-h", "--help", "help_asked", is_flag=True, help="Show this, and the options of NAME, and stop.")
@@ -77,11 +77,16 @@ def _tell_options(name: str) -> int:
 
     experiment = runner.load(name)
     lines = options.listing(experiment.module.PARAMETERS, experiment.module.QUICK)
-    click.echo(f"{experiment.name}: {experiment.title}")
+    return _print_options(f"{experiment.name}: {experiment.title}", lines)
+
+
+def _print_options(title: str, lines: list) -> int:
+    """The ``lines`` of `options.listing`, in columns."""
+    click.echo(title)
     click.echo("Options, changed by --set KEY=VALUE:" if lines else "It has no options.")
     wide = [max(len(line[column]) for line in lines) for column in range(3)] if lines else []
     for key, default, fast, meaning, possible in lines:
-        fast = f"quick: {fast:<{wide[2]}}" if fast else " " * (len("quick: ") + wide[2])
+        fast = f"quick: {fast:<{wide[2]}}" if fast else " " * (len("quick: ") + wide[2]) * (wide[2] > 0)
         bounds = f" [{possible}]" if possible else ""
         click.echo(f"  {key:<{wide[0]}}  {default:<{wide[1]}}  {fast}  {meaning}{bounds}".rstrip())
     return 0
@@ -252,15 +257,26 @@ def _write_solved(file, problem, impulses, report, redundancy, out: Path) -> Non
             report.plot().figure.savefig(scratch / "convergence.png", dpi=150)
 
 
-@commands.command("bench")
+@commands.command("bench", add_help_option=False)
 @click.argument("name", required=False)
 @click.argument("argument", required=False)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change an option (repeatable).")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for summary.json and the CSV lines.")
-def bench(name, argument, settings, out):
+@click.option("-h", "--help", "help_asked", is_flag=True, help="Show this, and the options of NAME, and stop.")
+@click.pass_context
+def bench(context, name, argument, settings, out, help_asked):
     """Measure speed: NAME is one of the benchmarks; without it, list them."""
     from . import bench as benchmarks
 
+    if help_asked:
+        click.echo(context.get_help())
+        click.echo()
+        if name is not None:
+            from .experiments import options
+
+            title, told = benchmarks.options_of(name)
+            return _print_options(f"{name}: {title}", options.listing(told, {}))
+        name = None
     if name is None:
         for line in benchmarks.listing():
             click.echo(line)

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import sys
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ import pytest
 import contactdynamics as cd
 from contactdynamics import bench
 from contactdynamics.bench import peers, speed, tolerance
+from contactdynamics.cli import main
 from contactdynamics.state import FREE
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "peers"
@@ -120,7 +122,7 @@ def test_wrong_options_are_told(scene):
 
     for settings, words in (
         ({"only": "chrono"}, "choose yade or siconos"),
-        ({"fall": "0"}, "give 1 or more"),
+        ({"fall": "0"}, "give at least 1"),
         ({"fall": "many"}, "not a whole number"),
         ({"falls": "3"}, "did you mean fall"),
         ({"grains": "7"}, "no scene_7.npz"),
@@ -131,6 +133,17 @@ def test_wrong_options_are_told(scene):
         run(str(scene / "out"))
     with pytest.raises(cd.InputError, match="takes no argument"):
         bench.run("sweep", "x", scene, lambda text: None)
+
+
+@pytest.mark.parametrize("name", [line.split()[0] for line in bench.listing()])
+def test_every_option_has_a_meaning_and_its_function_an_argument(name, capsys):
+    title, told = bench.options_of(name)
+    taken = {k for k, p in signature(bench._known(name)).parameters.items() if p.kind is p.KEYWORD_ONLY}
+    assert title and taken - {"out"} == set(told) and all(option.meaning for option in told.told.values())
+    with pytest.raises(SystemExit) as end:
+        main(["bench", name, "--help"])
+    said = capsys.readouterr().out
+    assert end.value.code == 0 and all(option.meaning in said for option in told.told.values())
 
 
 def test_lines_of_a_table_may_have_different_columns(scene):
@@ -219,7 +232,8 @@ def test_motion_between_frames_follows_identities():
 
 
 def test_wrong_tolerances_are_told(tmp_path):
-    for settings, words in (({"tolerances": "2"}, "between 0 and 1"), ({"grains": "0"}, "give 1 or more"),
+    for settings, words in (({"tolerances": "2"}, "above 0 and below 1"), ({"grains": "0"}, "give at least 1"),
+                            ({"tolerances": ""}, "got no tolerances"),
                             ({"tolerances": "fine"}, "a list like")):  # fmt: skip
         with pytest.raises(cd.InputError, match=words):
             bench.run("tolerance", None, tmp_path, lambda text: None, settings)

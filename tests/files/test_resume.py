@@ -279,3 +279,49 @@ def test_wrong_outlets_are_told():
     sim.before_step.append(Outlet(low=(0, 0, 0)))
     with pytest.raises(cd.InputError, match="dimensions"):
         sim.step()
+
+
+# ---- recorders of the user's program are in no file ------------------------------------------------------------------
+
+
+class Probe:
+    """A recorder of the user's own."""
+
+    def __init__(self):
+        self.times = []
+
+    def begin(self, simulation):
+        """Nothing to open."""
+
+    def __call__(self, simulation):
+        self.times.append(simulation.time)
+
+    def end(self, simulation):
+        """Nothing to close."""
+
+
+def probed(path, *more):
+    scene = cd.Scene(gravity=(0, -9.81))
+    scene.material("m", density=1000.0)
+    scene.add(cd.Disk(0.1), material="m", position=(0, 0))
+    return cd.Simulation(scene, time_step=1e-3, recorders=[cd.HDF5(path), *more])
+
+
+def test_recorders_that_are_lost_are_told_by_name(tmp_path):
+    path, second = tmp_path / "run.h5", tmp_path / "second.h5"
+    probed(path, Probe(), cd.HDF5(second)).run(until=0.02, progress=False)
+    for go_on in (lambda: cd.Simulation.from_file(path).step(), lambda: cdyn("resume", path, "--until", 0.03)):
+        with pytest.warns(UserWarning, match=r"recorders Probe, HDF5\('.*second.h5'\) as well") as told:
+            go_on()
+        assert len(told) == 1
+
+
+def test_recorders_that_come_along_are_not_told_of(tmp_path):
+    path, probe = tmp_path / "run.h5", Probe()
+    probed(path, Probe()).run(until=0.02, progress=False)
+    sim = probed(path, probe).restore(path)
+    sim.run(until=0.03, progress=False)
+    assert len(probe.times) == 10 and probe.times[0] == pytest.approx(0.021)
+    again = cd.Simulation.from_file(path)  # appended later, and before the first step
+    again.recorders.append(probe)
+    again.step()

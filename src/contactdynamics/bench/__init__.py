@@ -6,12 +6,29 @@ import math
 import platform
 from datetime import date
 from difflib import get_close_matches
+from functools import wraps
 from inspect import signature
 from pathlib import Path
-from types import SimpleNamespace
 
 from .._version import __version__
 from ..errors import InputError
+from ..experiments.options import Option, Options, chosen
+
+
+def takes(**told: Option):
+    """A benchmark with these options, keyword arguments of its function: default, meaning and bounds stand together."""
+
+    def with_options(function):
+        options = Options(**told)
+
+        @wraps(function)
+        def benchmark(echo, *argument, **settings):
+            return function(echo, *argument, **(options | settings))
+
+        benchmark.options = options
+        return benchmark
+
+    return with_options
 
 
 def _functions() -> dict:
@@ -31,23 +48,33 @@ def listing() -> list[str]:
     return [f"{name:<10} {function.__doc__.splitlines()[0]}" for name, function in _functions().items()]
 
 
+def options_of(name: str) -> tuple[str, Options]:
+    """What a benchmark measures, in a line, and its options."""
+    function = _known(name)
+    return function.__doc__.splitlines()[0], getattr(function, "options", Options())
+
+
+def _known(name: str):
+    """The benchmark of this name."""
+    functions = _functions()
+    if name not in functions:
+        near = get_close_matches(name, functions, 1)
+        raise InputError(f"There is no benchmark {name!r}; choose {near[0] if near else ', '.join(functions)}.")
+    return functions[name]
+
+
 def run(name: str, argument: str | None, out: Path, echo, settings: dict | None = None) -> int:
     """Run benchmark ``name``, write ``summary.json`` and append to ``NAME.csv`` in ``out``.
 
     The summary and the figure are those of the last run, the table has all of them.
     """
-    functions = _functions()
-    if name not in functions:
-        near = get_close_matches(name, functions, 1)
-        raise InputError(f"There is no benchmark {name!r}; choose {near[0] if near else ', '.join(functions)}.")
-    function = functions[name]
-    parts = signature(function).parameters.values()
-    takes_argument = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parts) > 1
+    function = _known(name)
+    parts = signature(function).parameters
+    takes_argument = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parts.values()) > 1
     if argument and not takes_argument:
         raise InputError(f"The benchmark {name} takes no argument, but got {argument!r}; leave it out.")
-    defaults = {p.name: p.default for p in parts if p.kind is p.KEYWORD_ONLY}
-    options = _options(name, {key: value for key, value in defaults.items() if key != "out"}, settings or {})
-    if "out" in defaults:  # results that are kept from run to run
+    options = chosen(f"the benchmark {name}", options_of(name)[1], {}, settings or {})
+    if "out" in parts:  # results that are kept from run to run
         options["out"] = out
     _refuse_experiment(out)
     results = function(echo, *([argument] if takes_argument else []), **options)
@@ -69,14 +96,6 @@ def _refuse_experiment(out: Path) -> None:
     path = out / "summary.json"
     if path.exists() and '"benchmark"' not in path.read_text(errors="replace")[:200]:
         raise InputError(f"{out} holds the results of an experiment; give the benchmark another folder, --out FOLDER.")
-
-
-def _options(name: str, defaults: dict, settings: dict) -> dict:
-    """The options of a benchmark (its keyword-only arguments), some set by the user as ``key=value``."""
-    from ..experiments import runner
-
-    likeness = SimpleNamespace(PARAMETERS=defaults, QUICK={})
-    return runner.parameters_of(runner.Experiment(f"The benchmark {name}", likeness), settings)
 
 
 def _append_row(path: Path, row: dict) -> None:

@@ -18,9 +18,10 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ..errors import InputError
+from ..experiments.options import Option
 from ..rigid.simulation import Simulation
 from ..state import FREE
-from . import heaps
+from . import heaps, takes
 from .speed import box_scene, scene_files
 
 SCRIPTS = Path(__file__).parents[3] / "benchmarks" / "peers"
@@ -31,19 +32,26 @@ OPTIONS = {
 }
 
 
+@takes(
+    only=Option("", "one peer, yade or siconos; both where empty"),
+    grains=Option(0, "only the scene of this size; 0: all", least=0),
+    fall=Option(500, "steps of the fall", least=1),
+    rest=Option(100, "steps at rest", least=1),
+    pieces=Option(3, "pieces of the fall in which a slow peer does some steps", least=1),
+    slow_steps=Option(1, "steps of a slow peer in each piece, and at rest", least=1),
+    seconds=Option(90.0, "the most that a part may take", "s", above=0),
+    yade=Option("yade", "the command that starts YADE"),
+    siconos=Option("/usr/bin/python3", "the Python that has Siconos"),
+)
 def peers(
-    echo, folder: str | None = None, *, only: str = "", grains: int = 0, fall: int = 500, rest: int = 100,
-    pieces: int = 3, slow_steps: int = 1, seconds: float = 90.0, yade: str = "yade", siconos: str = "/usr/bin/python3",
-) -> dict:  # fmt: skip
+    echo, folder: str | None = None, *, only, grains, fall, rest, pieces, slow_steps, seconds, yade, siconos
+) -> dict:
     """The scenes of FOLDER beside YADE and Siconos where they are installed: time, overlap, speed left, and the ratios.
 
-    ``only`` one peer, ``grains`` only the scene of that size; steps of the ``fall`` and at ``rest``; a slow peer does
-    ``slow_steps`` in each of ``pieces`` of the fall and at rest; ``seconds`` is the most that a part may take.
+    A slow peer starts from our states, in the middle of each piece of the fall and at rest.
     """
     if only and only not in OPTIONS:
         raise InputError(f"only={only} is no peer; choose {' or '.join(OPTIONS)}, or leave it out for both.")
-    if min(fall, rest, pieces, slow_steps) < 1:
-        raise InputError("fall, rest, pieces and slow_steps are numbers of steps; give 1 or more.")
     commands = {"yade": _yade(yade), "siconos": _siconos(siconos)}
     present = {}
     for name in [only] if only else OPTIONS:

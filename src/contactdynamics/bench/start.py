@@ -7,6 +7,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from ..experiments.options import Option
+from . import takes
+
 IMPORT = """
 import time
 wall, cpu = time.perf_counter(), time.process_time()
@@ -57,7 +60,11 @@ def _times(script: str, *arguments: str, cache: Path | None = None) -> tuple[flo
     return float(wall), float(cpu)
 
 
-def start(echo, *, repeats: int = 5, cold: bool = False) -> dict:
+@takes(
+    repeats=Option(5, "times that each is measured; the best counts", least=1),
+    cold=Option(False, "also the first run of all, which compiles the kernels"),
+)
+def start(echo, *, repeats: int, cold: bool) -> dict:
     """Seconds of `import contactdynamics` and of `cdyn run` until the end of the first step; best of ``repeats``.
 
     With ``cold`` also the first run of all, which compiles the kernels into an empty cache.

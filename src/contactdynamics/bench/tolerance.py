@@ -16,10 +16,12 @@ from .. import analysis
 from ..errors import InputError
 from ..experiments import pile, runner
 from ..experiments._pile import Pile
+from ..experiments.options import Option
 from ..files import hdf5 as storage
 from ..files.recorders import HDF5
 from ..rigid.simulation import ConvergenceWarning
 from ..state import FREE
+from . import takes
 
 RELAXATION, WATCH = 3.0, 1.0  # s after the last grain, and the last part of it, in which drift and overlap are measured
 USUAL = pile.PARAMETERS["tolerance"]  # poured with more seeds
@@ -33,19 +35,19 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def tolerance(
-    echo, *, out: Path = Path("benchmarks"), grains: int = 2000, seeds: int = 3,
-    tolerances: tuple = (1e-2, 4e-3, 2e-3, 1e-3, 5e-4, 1e-4),
-) -> dict:  # fmt: skip
+@takes(
+    grains=Option(2000, "grains of each pile", least=1),
+    seeds=Option(3, "piles at the usual tolerance, its half and its double", least=1),
+    tolerances=Option((1e-2, 4e-3, 2e-3, 1e-3, 5e-4, 1e-4), "to which the contacts are solved", "1", above=0, below=1),
+)
+def tolerance(echo, *, out: Path = Path("benchmarks"), grains: int, seeds: int, tolerances: tuple) -> dict:
     """A pile of 2000 grains poured at tolerances 1e-2 to 1e-4: drift, overlap, slope, ground pressure and cost.
 
     At the tolerance of `pile`, or the one nearest to it, and at its half and its double, with ``seeds`` seeds. Each
     pile has its own files in ``out``/tolerance, and is not poured again while they are there.
     """
-    if grains < 1 or seeds < 1:
-        raise InputError(f"grains={grains}, seeds={seeds}: these are counts; give 1 or more.")
-    if not tolerances or not all(isinstance(t, int | float) and 0 < t < 1 for t in tolerances):
-        raise InputError(f"tolerances={tolerances}: give numbers between 0 and 1, such as 1e-2,1e-3.")
+    if not tolerances:
+        raise InputError("The benchmark tolerance got no tolerances; give numbers below 1, such as 1e-2,1e-3.")
     folder = out / "tolerance"
     folder.mkdir(parents=True, exist_ok=True)
     usual = min(tolerances, key=lambda t: abs(math.log(t / USUAL)))

@@ -227,7 +227,7 @@ def write(
     with replacing(path, keep=keep) as file:  # what the disk refuses is raised here, as OSError
         with soundness.told(path, "what is to be added to") if keep else contextlib.nullcontext():
             file.attrs.update({"format": FORMAT, "layout": LAYOUT, "version": __version__})
-            said = parameters(simulation) | {"before_step": before_step}
+            said = parameters(simulation) | {"before_step": before_step, "recorders": others(simulation, path)}
             # of fixed length, and so within the part of the file that has a checksum
             file.attrs["parameters"] = np.bytes_(json.dumps(said, default=_plain))
             _append_static(file, simulation)
@@ -237,6 +237,16 @@ def write(
                 for name, column in zip(LOG, np.array(log).T, strict=True):
                     _append(file.require_group("log"), name, column, False)
             _write_checkpoint(file, checkpoint)
+
+
+def others(simulation, path) -> list[str]:
+    """The names of the simulation's recorders, but for that of the file ``path``."""
+    names = []
+    for recorder in simulation.recorders:
+        own = getattr(recorder, "path", None)
+        if own is None or Path(own).resolve() != Path(path).resolve():
+            names.append(name_of(recorder) + ("" if own is None else f"({str(own)!r})"))
+    return names
 
 
 def functions_of(simulation) -> list[str]:

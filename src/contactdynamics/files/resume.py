@@ -17,7 +17,7 @@ def restore(simulation, path):
         checkpoint = storage.checkpoint(recording)
         scaled = storage.scaled_spins(recording)
         _check_order(path, tables, checkpoint)
-        simulation._awaited = recording.parameters.get("before_step")
+        simulation._awaited = (path, recording.parameters.get("before_step"), recording.parameters.get("recorders", []))
         simulation.steps, simulation.time = recording.frame_steps[-1].item(), float(recording.times[-1])
     simulation.scene.blocks, simulation._taken = [tables], 1
     simulation.failures, simulation.scene.count = (int(n) for n in checkpoint["numbers"][:2])
@@ -33,6 +33,22 @@ def restore(simulation, path):
         if getattr(recorder, "path", None) is not None and recorder.path.resolve() == Path(path).resolve():
             recorder.resume(simulation)
     return simulation
+
+
+def differences(simulation, path, before_step, recorders) -> list[str]:
+    """Sentences on what the run of the file ``path`` had and the ``simulation`` that goes on with it has not.
+
+    Its hooks get back what those of the file had learnt.
+    """
+    present = storage.others(simulation, path)
+    lost = [name for name in recorders if name not in present]
+    told = [] if before_step is None else [hooks.recalled(simulation.before_step, before_step)]
+    if lost:
+        told.append(
+            f"The run of {path} had the recorders {', '.join(lost)} as well, which are in no file, and goes on without "
+            "them; append them to simulation.recorders in the program that has them, or accept that they end here."
+        )
+    return [sentence for sentence in told if sentence]
 
 
 def _check_order(path, tables, checkpoint: dict) -> None:

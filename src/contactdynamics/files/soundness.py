@@ -283,6 +283,7 @@ def parameters_of(text, path) -> dict:
     for entry in said.get("pairs", []):
         if len(entry["axis"]) not in (0, 4):
             raise damaged(path, f"a law has the axis {entry['axis']}")
+    _fit(said.get("recorders", []), [str], path, "recorders")
     for entry in said.get("before_step", []) if isinstance(said.get("before_step", []), list) else [None]:
         _fit(entry, {"kind": str}, path, "before_step")
         if entry["kind"] != "function":

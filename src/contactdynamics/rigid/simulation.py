@@ -25,7 +25,6 @@ from ..errors import (
     count_of_steps,
     is_number,
 )
-from ..scenes import hooks
 from ..scenes.scene import Scene
 from ..state import SolveReport
 from . import interrupts, motion, questions, watch
@@ -128,7 +127,7 @@ class Simulation(Access):
         for recorder in self.recorders:
             if not callable(recorder) or not all(hasattr(recorder, part) for part in ("begin", "end")):
                 raise InputError(f"Simulation got the recorder {recorder!r}; give one such as HDF5(path), or a list.")
-        self.before_step, self._awaited = [], None  # what the file of a restored run has in `before_step`
+        self.before_step, self._awaited = [], None  # what the file of a restored run says of hooks and recorders
         self.stepping, self._running = False, False
         self.steps, self.failures = 0, 0
         self.seconds, self.last_seconds = dict.fromkeys(STAGES, 0.0), dict.fromkeys(STAGES, 0.0)
@@ -285,9 +284,10 @@ class Simulation(Access):
     def _begin_recording(self):
         """Let the recorders write the state that they start from; those that have begun do nothing."""
         if self._awaited is not None:
-            entries, self._awaited = self._awaited, None
-            difference = hooks.recalled(self.before_step, entries)
-            if difference:
+            from ..files import resume
+
+            awaited, self._awaited = self._awaited, None
+            for difference in resume.differences(self, *awaited):
                 warnings.warn(difference, stacklevel=3)
         for recorder in self.recorders:
             recorder.begin(self)
