@@ -51,8 +51,8 @@ def test_the_hardest_steps_are_kept(tmp_path, d, kind, mode):
             reports[k] = sim.report
             free = sim.bodies.kind == FREE
             after[k] = np.column_stack([sim.velocities[free], sim.spins[free].reshape(free.sum(), -1)]).ravel()
-    by_work = sorted(reports, key=lambda k: (-reports[k].iterations, k))[:MOST]
-    by_residual = sorted(reports, key=lambda k: (-reports[k].residual, k))[:MOST]
+    by_work = sorted(reports, key=lambda k: (-reports[k].iterations, -reports[k].residual, k))[:MOST]
+    by_residual = sorted(reports, key=lambda k: (-reports[k].residual, -reports[k].iterations, k))[:MOST]
     found = files(tmp_path / "hard")
     assert set(found) == set(by_work) | set(by_residual) and len(found) <= 2 * MOST
     for k, name in found.items():

@@ -33,13 +33,13 @@ def takes(**told: Option):
 
 def _functions() -> dict:
     """The benchmarks by name; imported late, since they load everything."""
-    from . import peers, polygons, speed, start, systems, tolerance
+    from . import peers, polygons, solvers, speed, start, systems, tolerance
 
     return {
         "system": systems.system, "sweep": speed.sweep, "step": speed.step, "scenes": speed.scenes,
         "peers": peers.peers,
         "growth": speed.growth, "tolerance": tolerance.tolerance, "profile": speed.profile, "start": start.start,
-        "polygons": polygons.polygons,
+        "polygons": polygons.polygons, "solvers": solvers.solvers,
     }  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def run(name: str, argument: str | None, out: Path, echo, settings: dict | None 
     out.mkdir(parents=True, exist_ok=True)
     summary = {"benchmark": name, "version": __version__, "machine": platform.node(), "results": results}
     (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
-    if name in ("growth", "profile", "tolerance"):
+    if name in ("growth", "profile", "tolerance", "solvers"):
         _draw(name, results, out)
     numbers = {k: v for k, v in results.items() if isinstance(v, int | float) and math.isfinite(v)}
     row = {"date": date.today().isoformat(), "machine": platform.node(), "version": __version__, **numbers}
@@ -116,10 +116,10 @@ def _draw(name: str, results: dict, out: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    if name == "tolerance":
-        from .tolerance import draw
+    if name in ("tolerance", "solvers"):
+        from . import solvers, tolerance
 
-        return draw(results, out)
+        return {"tolerance": tolerance, "solvers": solvers}[name].draw(results, out)
     if name == "growth":
         from .speed import draw_growth
 

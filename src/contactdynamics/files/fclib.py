@@ -309,10 +309,10 @@ def write(problem: ContactProblem, path: Path, solution, guesses, description: s
         (_write_local if problem.bodies is None else _write_global)(problem, group, own)
         first, second = problem.friction.T
         if (first == second).all() and not (np.signbit(first) != np.signbit(second)).any():
-            group["vectors/mu"] = first
+            _put(group, "vectors/mu", first)
         else:  # no mu: other programs would take one of the two for all directions
-            own["friction"] = problem.friction
-        own["gap"] = problem.gap
+            _put(own, "friction", problem.friction)
+        _put(own, "gap", problem.gap)
         if solution is not None:
             _write_impulses(file.create_group("solution"), problem, solution)
         if guesses:
@@ -322,6 +322,12 @@ def write(problem: ContactProblem, path: Path, solution, guesses, description: s
                 _write_impulses(places.create_group(str(k)), problem, guess)
 
 
+def _put(group, name: str, values: np.ndarray) -> None:
+    """An array, packed where that pays."""
+    packed = {"compression": "gzip", "shuffle": True} if values.size > 200 else {}
+    group.create_dataset(name, data=values, **packed)
+
+
 def _whole(group, name: str, value: int) -> None:
     group[name] = np.array([value], dtype=np.int32)
 
@@ -329,7 +335,7 @@ def _whole(group, name: str, value: int) -> None:
 def _write_local(problem: ContactProblem, group, own) -> None:
     _write_matrix(group.create_group("W"), problem[0], ROWS)
     _mark_dense(own, "delassus", problem[0])
-    group["vectors/q"] = problem.velocity.ravel()
+    _put(group, "vectors/q", problem.velocity.ravel())
 
 
 def _write_global(problem: ContactProblem, group, own) -> None:
@@ -338,9 +344,10 @@ def _write_global(problem: ContactProblem, group, own) -> None:
     _write_matrix(group.create_group("H"), bodies.jacobian.T, TRIPLETS)
     _mark_dense(own, "mass", bodies.mass)
     _mark_dense(own, "jacobian", bodies.jacobian)
-    group["vectors/f"] = bodies.mass @ bodies.free if bodies.momentum is None else bodies.momentum
-    group["vectors/w"] = bodies.drift.ravel()
-    own["free"], own["velocity"] = bodies.free, problem.velocity
+    _put(group, "vectors/f", bodies.mass @ bodies.free if bodies.momentum is None else bodies.momentum)
+    _put(group, "vectors/w", bodies.drift.ravel())
+    _put(own, "free", bodies.free)
+    _put(own, "velocity", problem.velocity)
     own.attrs["momentum"] = bodies.momentum is not None
     if problem[0] is not None:
         _write_matrix(own.create_group("W"), problem[0], ROWS)
@@ -365,14 +372,17 @@ def _write_matrix(group, matrix, kind: int) -> None:
     for name, value in (("m", m), ("n", n), ("nz", entries.nnz if kind == TRIPLETS else kind), ("nzmax", entries.nnz)):
         _whole(group, name, value)
     if kind == TRIPLETS:
-        group["i"], group["p"], group["x"] = entries.row.astype(np.int32), entries.col.astype(np.int32), entries.data
-        return
-    rows = entries.tocsr()
-    group["p"], group["i"], group["x"] = rows.indptr.astype(np.int32), rows.indices.astype(np.int32), rows.data
+        parts = {"i": entries.row, "p": entries.col, "x": entries.data}
+    else:
+        rows = entries.tocsr()
+        parts = {"p": rows.indptr, "i": rows.indices, "x": rows.data}
+    for name, values in parts.items():
+        _put(group, name, values if name == "x" else values.astype(np.int32))
 
 
 def _write_impulses(group, problem: ContactProblem, impulses: np.ndarray) -> None:
     """Impulses r, the velocities u = W r + q that go with them and, where the bodies are known, v."""
-    group["r"], group["u"] = impulses.ravel(), problem.velocities(impulses).ravel()
+    _put(group, "r", impulses.ravel())
+    _put(group, "u", problem.velocities(impulses).ravel())
     if problem.bodies is not None:
-        group["v"] = problem.body_velocities(impulses)
+        _put(group, "v", problem.body_velocities(impulses))

@@ -115,7 +115,10 @@ def _share(part: float, whole: float) -> float:
 
 def sentence(report: SolveReport) -> str:
     """What happened and what to do, in one sentence."""
-    done = f"residual {report.residual:.1e} after {report.iterations} {_unit(report)}"
+    way = (
+        f"after {report.iterations} {_unit(report)}" if report.iterations else f"by {report.solver or 'these impulses'}"
+    )
+    done = f"residual {report.residual:.1e} {way}"
     if report.converged:
         return f"Solved: {done} over {report.contacts} contacts{_doubt(report)}."
     if report.evidence:

@@ -60,8 +60,11 @@ class Hardest:
         self.kept = {key: self.kept[key] for key in keep}
 
     def _hardest(self) -> set:
-        """The steps among the hardest by one of the measures; of equals the earlier ones."""
-        ranks = [sorted(self.kept, key=lambda key, k=k: (-self.kept[key][k], key))[:MOST] for k in (0, 1)]
+        """The steps among the hardest by one of the measures; of equals the worse by the other, then the earlier."""
+        ranks = [
+            sorted(self.kept, key=lambda key, k=k: (-self.kept[key][k], -self.kept[key][1 - k], key))[:MOST]
+            for k in (0, 1)
+        ]
         return set().union(*ranks)
 
     @staticmethod
