@@ -73,8 +73,8 @@ def test_ours_on_a_folder(tmp_path):
 
 @pytest.mark.parametrize(
     "settings, words",
-    [({"tolerances": "small"}, "tolerances is 'small'"), ({"tolerances": "1e-4,2"}, "between 0 and 1"),
-     ({"seconds": "0"}, "positive time"), ({"only": "nothing-like-it"}, "There is no problem with 'nothing-like-it'")],
+    [({"tolerances": "small"}, "tolerances"), ({"tolerances": "1e-4,2"}, "out of range"),
+     ({"seconds": "0"}, "above 0"), ({"only": "nothing-like-it"}, "There is no problem with 'nothing-like-it'")],
 )  # fmt: skip
 def test_wrong_settings(tmp_path, settings, words):
     with pytest.raises(cd.InputError, match=words):

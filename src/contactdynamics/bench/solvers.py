@@ -20,10 +20,12 @@ import numpy as np
 
 from .._jit import cpu_clock
 from ..errors import InputError
+from ..experiments.options import Option
 from ..files.problems import read_problem, write_problem
 from ..problem.form import ContactProblem
 from ..problem.residual import judge
 from ..problem.solving import SOLVERS, solve, warm_up
+from . import takes
 from .peers import SCRIPTS, _environment
 
 COLLECTION = Path(__file__).parents[3] / "benchmarks" / "problems"
@@ -51,18 +53,19 @@ class Run(NamedTuple):
     iterations: int
 
 
-def solvers(
-    echo, folder: str | None = None, *, tolerances: str = "1e-4,1e-8", only: str = "", seconds: float = 60.0,
-    peers: bool = True, siconos: str = "/usr/bin/python3", pinocchio: str = "python3", out=None,
-) -> dict:  # fmt: skip
-    """Every solver on the contact problems of FOLDER [benchmarks/problems], beside Siconos and Pinocchio; a profile.
-
-    ``tolerances`` of the residual, ``only`` problems whose names have this word, ``seconds`` of CPU at most for a run;
-    ``peers`` other codes too, by the Python that has them: ``siconos``, ``pinocchio``.
-    """
-    wanted = _tolerances(tolerances)
-    if not seconds > 0:
-        raise InputError(f"seconds is {seconds:g}; give a positive time.")
+@takes(
+    tolerances=Option((1e-4, 1e-8), "residuals to solve to", "1", above=0, below=1),
+    only=Option("", "only problems whose names have this word; all where empty"),
+    seconds=Option(60.0, "CPU at most for a run", "s", above=0),
+    peers=Option(True, "other codes too, where they are installed"),
+    siconos=Option("/usr/bin/python3", "the Python that has Siconos"),
+    pinocchio=Option("python3", "the Python that has Pinocchio"),
+)
+def solvers(echo, folder: str | None = None, *, tolerances, only, seconds, peers, siconos, pinocchio, out=None) -> dict:
+    """Every solver on the contact problems of FOLDER [benchmarks/problems], beside Siconos and Pinocchio; a profile."""
+    wanted = list(dict.fromkeys(tolerances))
+    if not wanted:
+        raise InputError("The benchmark solvers got no tolerances; give numbers below 1, such as 1e-4,1e-8.")
     problems = _problems(folder, only)
     others = _present(echo, {"siconos": siconos, "pinocchio": pinocchio}) if peers else {}
     runs, versions = [], {}
@@ -81,16 +84,6 @@ def solvers(
         _write_tables(runs, wanted, Path(out))
     echo(_table(results, wanted))
     return results
-
-
-def _tolerances(text: str) -> list[float]:
-    try:
-        found = [float(word) for word in str(text).split(",")]
-    except ValueError:
-        found = []
-    if not found or not all(0 < value < 1 for value in found):
-        raise InputError(f"tolerances is {text!r}; give numbers between 0 and 1, such as 1e-4,1e-8.")
-    return found
 
 
 def _problems(folder: str | None, only: str) -> dict[str, ContactProblem]:

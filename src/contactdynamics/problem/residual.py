@@ -115,9 +115,8 @@ def _share(part: float, whole: float) -> float:
 
 def sentence(report: SolveReport) -> str:
     """What happened and what to do, in one sentence."""
-    way = (
-        f"after {report.iterations} {_unit(report)}" if report.iterations else f"by {report.solver or 'these impulses'}"
-    )
+    by = f"by {report.solver or 'these impulses'}"
+    way = f"after {report.iterations} {_unit(report)}" if report.iterations else by
     done = f"residual {report.residual:.1e} {way}"
     if report.converged:
         return f"Solved: {done} over {report.contacts} contacts{_doubt(report)}."
