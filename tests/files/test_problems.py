@@ -308,14 +308,14 @@ def test_blocks_are_read_column_by_column(tmp_path):
     assert report.converged and np.abs(u).max() < 1e-12 and abs(impulses[0, 1]) < 0.3 * impulses[0, 0]
 
 
-SHARED = "/work/shared/fclib"
+PUBLIC = os.environ.get("FCLIB_PROBLEMS", "")  # a folder of files of others
 
 
-@pytest.mark.skipif(not os.path.isdir(SHARED), reason="the public problems are not here")
+@pytest.mark.skipif(not os.path.isdir(PUBLIC), reason="FCLIB_PROBLEMS names no folder of problems")
 def test_the_public_problems_are_read(tmp_path):
-    for name in sorted(os.listdir(SHARED)):
+    for name in sorted(os.listdir(PUBLIC)):
         if name.endswith((".hdf5", ".dat")):
-            problem = cd.read_problem(os.path.join(SHARED, name))
+            problem = cd.read_problem(os.path.join(PUBLIC, name))
             cd.write_problem(problem, tmp_path / "copy.hdf5")
             assert problem.contacts > 0 and same(cd.read_problem(tmp_path / "copy.hdf5"), problem)
 
@@ -450,8 +450,9 @@ def test_hundreds_of_mutated_files(tmp_path):
     # Whatever is changed in a file, it is read or refused in a sentence; the arrays made on the way stay small.
     rng = np.random.default_rng(17)
     refused = 0
-    tracemalloc.start()
     for k in range(240):
+        if k % 20 == 0:  # it makes all slower
+            tracemalloc.start()
         problem = random_problem(rng, m=3, bodies=bool(k % 2))
         path = tmp_path / f"file{k}"
         if k % 3 == 0:
@@ -468,8 +469,9 @@ def test_hundreds_of_mutated_files(tmp_path):
             mutate_words(rng, path)
         refused += told(path) is not None
         path.unlink()
-    assert tracemalloc.get_traced_memory()[1] < 50e6
-    tracemalloc.stop()
+        if tracemalloc.is_tracing():
+            assert tracemalloc.get_traced_memory()[1] < 20e6
+            tracemalloc.stop()
     assert 60 < refused < 240
 
 
