@@ -255,31 +255,37 @@ def _slide(w_nn, b_n, k1, k2, w1, w2, b1, b2):
     return p_n, p1, p2
 
 
-@kernel
-def solve_three(w, b, c0, c1):
-    """Impulse (P_n, P_t1, P_t2) and status of a contact with three components; ``w`` (3, 3), ``b`` (3,)."""
-    b_n, w_nn = b[0], w[0, 0]
-    if not b_n < 0.0:
-        return 0.0, 0.0, 0.0, SEPARATING
-    if c0 < 1e-100 and c1 < 1e-100:  # no friction; the squares of such coefficients would underflow
-        return -b_n / w_nn, 0.0, 0.0, SLIDING
-    # Tangential problem after elimination of P_n, in the variables P_t / c: the cone becomes |p| <= P_n.
+@kernel(inline=True)
+def tangent_axes(w, c0, c1):
+    """What `solve_on_axes` needs of a contact with the block ``w`` (3, 3) and the coefficients of its cone.
+
+    The tangential problem after elimination of P_n, in the variables P_t / c, where the cone is |p| <= P_n: coupling to
+    n (two), cosine and sine of its principal axes, the eigenvalues (two), and what is as good as zero.
+    """
+    w_nn = w[0, 0]
     k1, k2 = c0 * w[0, 1], c1 * w[0, 2]
     r11 = c0 * c0 * w[1, 1] - k1 * k1 / w_nn
     r22 = c1 * c1 * w[2, 2] - k2 * k2 / w_nn
     r12 = c0 * c1 * w[1, 2] - k1 * k2 / w_nn
-    b1 = c0 * b[1] - k1 * b_n / w_nn
-    b2 = c1 * b[2] - k2 * b_n / w_nn
-    # Principal axes of the 2 x 2 block.
     c, s = 1.0, 0.0
     if r12 != 0.0:
         angle = 0.5 * np.arctan2(2.0 * r12, r11 - r22)
         c, s = np.cos(angle), np.sin(angle)
     w1 = c * c * r11 + 2.0 * c * s * r12 + s * s * r22
     w2 = s * s * r11 - 2.0 * c * s * r12 + c * c * r22
+    return k1, k2, c, s, w1, w2, 1e-14 * (c0 * c0 * w[1, 1] + c1 * c1 * w[2, 2])
+
+
+@kernel(inline=True)
+def solve_on_axes(w_nn, b_n, b_1, b_2, c0, c1, k1, k2, c, s, w1, w2, tiny):
+    """Impulse (P_n, P_t1, P_t2) and status of a contact with three components, from its `tangent_axes`."""
+    if not b_n < 0.0:
+        return 0.0, 0.0, 0.0, SEPARATING
+    if c0 < 1e-100 and c1 < 1e-100:  # no friction; the squares of such coefficients would underflow
+        return -b_n / w_nn, 0.0, 0.0, SLIDING
+    b1, b2 = c0 * b_1 - k1 * b_n / w_nn, c1 * b_2 - k2 * b_n / w_nn
     e1, e2 = c * b1 + s * b2, -s * b1 + c * b2
     l1, l2 = c * k1 + s * k2, -s * k1 + c * k2
-    tiny = 1e-14 * (c0 * c0 * w[1, 1] + c1 * c1 * w[2, 2])
     p1 = -e1 / w1 if w1 > tiny else 0.0
     p2 = -e2 / w2 if w2 > tiny else 0.0
     unbounded = (w1 <= tiny and e1 != 0.0) or (w2 <= tiny and e2 != 0.0)  # no finite impulse makes it stick
@@ -289,6 +295,15 @@ def solve_three(w, b, c0, c1):
         status = SLIDING
         p_n, p1, p2 = _slide(w_nn, b_n, l1, l2, max(w1, 0.0), max(w2, 0.0), e1, e2)
     return p_n, c0 * (c * p1 - s * p2), c1 * (s * p1 + c * p2), status
+
+
+@kernel
+def solve_three(w, b, c0, c1):
+    """Impulse (P_n, P_t1, P_t2) and status of a contact with three components; ``w`` (3, 3), ``b`` (3,)."""
+    if not b[0] < 0.0:
+        return 0.0, 0.0, 0.0, SEPARATING
+    k1, k2, c, s, w1, w2, tiny = tangent_axes(w, c0, c1)
+    return solve_on_axes(w[0, 0], b[0], b[1], b[2], c0, c1, k1, k2, c, s, w1, w2, tiny)
 
 
 @kernel

@@ -1,0 +1,110 @@
+"""The second-order method: `interior` to a residual of 1e-6, `newton` to the end, and back where that fails.
+
+One call makes any number of iterations, so that a program can look at each of them or have all at once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import kernel
+from . import interior, newton
+from .cones import residual
+from .interior import Path, new_path
+from .newton import Proximal, new_proximal
+
+SWITCH = 1e-6  # residual at which Newton's method takes over
+TRIES = 12  # Newton steps without a better residual; the interior point then goes on to a tenth
+STALLED = 15  # iterations of the interior point without a better residual
+FOLLOWING, FINISHING, SOLVED, STUCK = 0.0, 1.0, 2.0, 3.0
+PHASE, LEVEL, BEST, IDLE, TRIED, ITERATIONS, STEPS = range(7)
+
+
+class Second(NamedTuple):
+    """Where the method is, m contacts of d components."""
+
+    path: Path
+    prox: Proximal
+    p: np.ndarray  # (m, d) impulses of the present point
+    u: np.ndarray  # (m, d) their velocities
+    kept: np.ndarray  # (m, d) the best impulses so far
+    number: np.ndarray  # (7,) phase, residual for Newton's method, best one, iterations without a better one, ...
+
+
+def new_second(m: int, d: int) -> Second:
+    """Room for m contacts of d components."""
+    return Second(new_path(m, d), new_proximal(m, d), *(np.empty((m, d)) for _ in range(3)), np.zeros(7))
+
+
+@kernel
+def begin(graph, cones, second, p, u, tolerance, scale, inside):
+    """Start from impulses ``p`` and their velocities ``u`` (m, d); ``inside``: see `interior.enter`."""
+    number = second.number
+    number[:] = 0.0
+    number[LEVEL], number[BEST] = max(SWITCH, tolerance), residual(cones, p, u, scale)
+    second.kept[:], second.p[:], second.u[:] = p, p, u
+    if number[BEST] <= tolerance:
+        number[PHASE] = SOLVED
+    elif number[BEST] <= number[LEVEL]:
+        number[PHASE] = FINISHING
+        newton.begin(second.prox, p, u)
+    else:
+        interior.begin(graph, cones, second.path, second.p, second.u, inside)
+
+
+@kernel
+def advance(graph, cones, second, tolerance, scale, count):
+    """``count`` iterations, less where solved or stuck; returns the last residual. The best impulses are ``kept``."""
+    p, u, number = second.p, second.u, second.number
+    error = number[BEST]
+    for _ in range(count):
+        if number[PHASE] >= SOLVED:
+            break
+        if number[PHASE] == FOLLOWING:
+            alive = interior.interior_step(graph, cones, second.path, p, u)
+            number[ITERATIONS] += 1.0
+            error = residual(cones, p, u, scale) if alive else np.inf
+        else:
+            error = newton.newton_step(graph, cones, second.prox, p, u, tolerance, scale)
+            number[STEPS] += 1.0
+        number[IDLE] += 1.0
+        if error < number[BEST]:
+            if error < 0.9 * number[BEST]:
+                number[IDLE] = 0.0
+            number[BEST] = error
+            second.kept[:] = p
+        turn(graph, cones, second, tolerance, error)
+    return error
+
+
+@kernel
+def turn(graph, cones, second, tolerance, error):
+    """Which method goes on after an iteration."""
+    p, u, number = second.p, second.u, second.number
+    if number[BEST] <= tolerance:
+        number[PHASE] = SOLVED
+    elif number[PHASE] == FOLLOWING:
+        lost = number[IDLE] >= STALLED or not error < np.inf
+        if error <= number[LEVEL] or lost:
+            number[PHASE], number[IDLE] = FINISHING, 0.0
+            number[TRIED] += 100.0 if lost else 1.0
+            if lost:
+                p[:] = second.kept
+            else:
+                second.path.s[:] = p  # to come back to
+            interior.graphs.respond(graph, p, u)
+            newton.begin(second.prox, p, u)
+    elif number[IDLE] >= TRIES or not error < np.inf:
+        if number[TRIED] >= 100.0:  # the interior point has nothing more to give
+            number[PHASE] = STUCK
+        else:
+            number[PHASE], number[IDLE] = FOLLOWING, 0.0
+            number[LEVEL] = max(0.1 * number[LEVEL], tolerance)
+            if number[TRIED] == 0.0:  # it was never asked
+                number[LEVEL] = max(SWITCH, tolerance)
+                p[:] = second.kept
+                interior.graphs.respond(graph, p, u)
+                interior.begin(graph, cones, second.path, p, u, 0.03)
+            else:
+                p[:] = second.path.s
+                interior.graphs.respond(graph, p, u)

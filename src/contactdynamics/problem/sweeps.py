@@ -1,0 +1,226 @@
+"""Gauss-Seidel on a graph: contacts solved one after the other, each exactly, on blocks of W or on the bodies.
+
+`sweep_until` is plain or has Nesterov's extrapolation (restarted where the change of a sweep grows, given up where it
+does not pay), and watches its rate: how many more sweeps the tolerance will take.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from .._jit import kernel
+from . import graphs
+from .cones import residual
+from .graphs import BodyGraph, ContactGraph
+from .laws import solve_on_axes, solve_two, tangent_axes
+
+PATIENCE = 150  # sweeps in which the extrapolation must halve the residual
+
+
+class Own(NamedTuple):
+    """What the local problems need of m contacts."""
+
+    block: np.ndarray  # (m, d, d) W_kk
+    axes: np.ndarray  # (m, 7) `laws.tangent_axes` in space
+    push_a: np.ndarray  # (m, s, d) M^-1 G_a^T; empty in contacts' form
+    push_b: np.ndarray  # (m, s, d)
+
+
+def own_blocks(graph, cones) -> Own:
+    """The local problems of the contacts of a graph."""
+    d, m = len(cones.size), len(cones.shift)
+    block, none = np.zeros((m, d, d)), np.zeros((0, 1, 1))
+    if isinstance(graph, BodyGraph):
+        s = graph.free.shape[1]
+        push = np.zeros((2, m, s, d))
+        fill_own_of_bodies(graph, block, push[0], push[1])
+        own = Own(block, np.zeros((m, 7)), push[0], push[1])
+    else:
+        fill_own(graph.start, graph.column, graph.block, block)
+        own = Own(block, np.zeros((m, 7)), none, none)
+    if d == 3:
+        fill_axes(block, cones.friction, own.axes)
+    return own
+
+
+@kernel
+def fill_own(start, column, blocks, out):
+    """The diagonal blocks of W, or their symmetric part: what a sweep leaves at rest is the same."""
+    for k in range(out.shape[0]):
+        for at in range(start[k], start[k + 1]):
+            if column[at] == k:
+                for i in range(out.shape[1]):
+                    for j in range(out.shape[1]):
+                        out[k, i, j] = 0.5 * (blocks[at, i, j] + blocks[at, j, i])
+
+
+@kernel
+def fill_own_of_bodies(graph, out, push_a, push_b):
+    """W_kk = G M^-1 G^T of each contact, and M^-1 G^T of its two bodies."""
+    d, s = out.shape[1], len(graph.factors.size)
+    for k in range(out.shape[0]):
+        for side in range(2):
+            node = graph.a[k] if side == 0 else graph.b[k]
+            if node < 0:
+                continue
+            maps, push = (graph.map_a, push_a) if side == 0 else (graph.map_b, push_b)
+            for i in range(s):
+                for c in range(d):
+                    total = 0.0
+                    for j in range(s):
+                        total += graph.inverse[node, i, j] * maps[k, c, j]
+                    push[k, i, c] = total
+            for c in range(d):
+                for e in range(d):
+                    for i in range(s):
+                        out[k, c, e] += maps[k, c, i] * push[k, i, e]
+                        if side == 1 and graph.a[k] == node:  # both sides on one node
+                            out[k, c, e] += graph.map_a[k, c, i] * push[k, i, e] + maps[k, c, i] * push_a[k, i, e]
+
+
+@kernel
+def fill_axes(block, friction, axes):
+    """`tangent_axes` of all contacts."""
+    for k in range(axes.shape[0]):
+        found = tangent_axes(block[k], friction[k, 0], friction[k, 1])
+        for i in range(7):
+            axes[k, i] = found[i]
+
+
+@kernel(inline=True)
+def local(cones, own, k, b):
+    """The impulse of contact k whose velocity would be ``b`` (d,) without it; three numbers."""
+    d, w, a = len(cones.size), own.block, own.axes
+    c0, c1 = cones.friction[k, 0], cones.friction[k, 1]
+    if d == 1:
+        return max(0.0, -b[0] / w[k, 0, 0]), 0.0, 0.0
+    if d == 2:
+        p_n, p_t, _ = solve_two(w[k, 0, 0], w[k, 0, 1], w[k, 1, 1], b[0], b[1], c0, c1)
+        return p_n, p_t, 0.0
+    p_n, p_1, p_2, _ = solve_on_axes(
+        w[k, 0, 0], b[0], b[1], b[2], c0, c1, a[k, 0], a[k, 1], a[k, 2], a[k, 3], a[k, 4], a[k, 5], a[k, 6]
+    )
+    return p_n, p_1, p_2
+
+
+@kernel
+def sweep_contacts(graph, cones, own, p, v):
+    """One sweep on the blocks of W; returns sum W |dP|^2."""
+    start, column, block, velocity, d = graph.start, graph.column, graph.block, graph.velocity, len(cones.size)
+    b, change = np.empty(d), 0.0
+    for k in range(p.shape[0]):
+        for i in range(d):
+            b[i] = velocity[k, i]
+        for at in range(start[k], start[k + 1]):
+            other = column[at]
+            for i in range(d):
+                for j in range(d):
+                    b[i] += block[at, i, j] * p[other, j]
+        for i in range(d):
+            for j in range(d):
+                b[i] -= own.block[k, i, j] * p[k, j]
+        found = local(cones, own, k, b)
+        square = 0.0
+        for i in range(d):
+            square += (found[i] - p[k, i]) ** 2
+            p[k, i] = found[i]
+        change += square / cones.rho[k]
+    return change
+
+
+@kernel
+def sweep_bodies(graph, cones, own, p, v):
+    """One sweep on the bodies, whose velocities ``v`` (n, s) go with ``p``; returns sum W |dP|^2."""
+    a, b, map_a, map_b, drift = graph.a, graph.b, graph.map_a, graph.map_b, graph.drift
+    d, s = len(cones.size), len(graph.factors.size)
+    u, change = np.empty(d), 0.0
+    for k in range(p.shape[0]):
+        i, j = a[k], b[k]
+        for c in range(d):
+            total = drift[k, c]
+            if i >= 0:
+                for f in range(s):
+                    total += map_a[k, c, f] * v[i, f]
+            if j >= 0:
+                for f in range(s):
+                    total += map_b[k, c, f] * v[j, f]
+            for e in range(d):
+                total -= own.block[k, c, e] * p[k, e]
+            u[c] = total
+        found = local(cones, own, k, u)
+        square = 0.0
+        for c in range(d):
+            step = found[c] - p[k, c]
+            p[k, c] = found[c]
+            square += step * step
+            if i >= 0:
+                for f in range(s):
+                    v[i, f] += own.push_a[k, f, c] * step
+            if j >= 0:
+                for f in range(s):
+                    v[j, f] += own.push_b[k, f, c] * step
+        change += square / cones.rho[k]
+    return change
+
+
+SWEEPS = {ContactGraph: sweep_contacts, BodyGraph: sweep_bodies}
+
+
+def sweep(graph, cones, own, p, v):
+    """One sweep over all contacts of the graph."""
+    return SWEEPS[type(graph)](graph, cones, own, p, v)
+
+
+@overload(sweep)
+def _compiled_sweep(graph, cones, own, p, v):
+    chosen = SWEEPS[graph.instance_class]
+    return lambda graph, cones, own, p, v: chosen(graph, cones, own, p, v)
+
+
+def settle(graph, p, v):
+    """The velocities of the nodes under ``p`` into ``v``, where sweeps need them."""
+    if isinstance(graph, BodyGraph):
+        graphs.body_velocities(graph, p, v)
+
+
+@overload(settle)
+def _compiled_settle(graph, p, v):
+    if graph.instance_class is BodyGraph:
+        return lambda graph, p, v: graphs.body_velocities(graph, p, v)
+    return lambda graph, p, v: None
+
+
+class Momentum(NamedTuple):
+    """What sweeps remember from one round to the next."""
+
+    last: np.ndarray  # (m, d) impulses after the last sweep
+    last_v: np.ndarray  # velocities of the nodes then
+    number: np.ndarray  # (2,) Nesterov's t, change made by the last sweep
+
+
+@kernel
+def sweep_round(graph, cones, own, p, v, count, ahead, memory):
+    """``count`` sweeps, with Nesterov's extrapolation where ``ahead``."""
+    last, last_v, number = memory
+    m, d = p.shape
+    for _ in range(count):
+        if ahead:
+            t = number[0]
+            new = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+            beta = (t - 1.0) / new
+            number[0] = new
+            for k in range(m):
+                for i in range(d):
+                    x = p[k, i]
+                    p[k, i] = x + beta * (x - last[k, i])
+                    last[k, i] = x
+            for k in range(v.shape[0]):
+                for i in range(v.shape[1]):
+                    x = v[k, i]
+                    v[k, i] = x + beta * (x - last_v[k, i])
+                    last_v[k, i] = x
+        change = sweep(graph, cones, own, p, v)
+        if change > number[1]:
+            number[0] = 1.0
+        number[1] = change
