@@ -4,11 +4,11 @@ For each contact x = (P_n, P_t / c) and z in the Lorentz cone L = {y_0 >= |y_t|}
 
     z_t = c U_t,    U_n = (z_0^2 - |z_t|^2) / (2 z_0).                                                     (1)
 
-Then x o z = 0 (the Jordan product (x . z, x_0 z_t + z_0 x_t)) is Signorini's and Coulomb's law: where z is inside, x = 0
-and U_n > 0; where z_0 = |z_t|, U_n = 0 and x_t is opposite to z_t; where z = 0 the contact sticks. There is no shift to
-iterate on, as with de Saxce's form. In the plane the two coefficients are those of the two directions: c is their mean
-and P_t = c x_t + shift x_0, where shift is half their difference. In space they are those of the two axes of an ellipse.
-Without friction c = 0: x_t is then a quantity without effect, and 0 in the solution.
+Then x o z = 0 (the Jordan product (x . z, x_0 z_t + z_0 x_t)) is Signorini's and Coulomb's law: where z is inside,
+x = 0 and U_n > 0; where z_0 = |z_t|, U_n = 0 and x_t is opposite to z_t; where z = 0 the contact sticks. There is no
+shift to iterate on, as with de Saxce's form. In the plane the two coefficients are those of the two directions: c is
+their mean and P_t = c x_t + shift x_0, where shift is half their difference. In space they are those of the two axes of
+an ellipse. Without friction c = 0: x_t is then a quantity without effect, and 0 in the solution.
 """
 
 from typing import NamedTuple

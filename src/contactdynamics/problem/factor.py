@@ -103,7 +103,12 @@ def eliminate(count, start, near, most):
         length[node] = degree[node] = start[node + 1] - start[node]
         _enlist(node, degree[node], head, after, before)
     begin, edges, end = np.zeros(count + 1, dtype=np.int64), np.empty(4 * near.size + 16, dtype=np.int64), 0
-    home, mark, left, noted = np.empty(count, dtype=np.int64), np.full(count, -1), np.zeros(count, np.int64), np.full(count, -1)
+    home, mark, left, noted = (
+        np.empty(count, dtype=np.int64),
+        np.full(count, -1),
+        np.zeros(count, np.int64),
+        np.full(count, -1),
+    )
     order, least = np.empty(count, dtype=np.int64), 0
     for step in range(count):
         while head[least] < 0:

@@ -48,28 +48,41 @@ class ContactGraph(NamedTuple):
     room: np.ndarray  # (m, d)
 
 
-MOST = 4_000_000  # edges of the factors at most: beyond, second-order steps would take minutes
+ROOM = 400e6  # bytes of the factors at most: beyond, a graph has none
 
 
-def body_graph(mass, free, a, b, map_a, map_b, drift) -> BodyGraph | None:
-    """The graph of a problem in bodies' form; None where its factors would be too large."""
+def body_graph(mass, free, a, b, map_a, map_b, drift) -> BodyGraph:
+    """The graph of a problem in bodies' form."""
     n, s = free.shape
-    pattern = factor.make_pattern(n, a, b, MOST)
-    if len(pattern.column) == 0 and ((a >= 0) & (b >= 0) & (a != b)).any():
-        return None
-    return BodyGraph(np.linalg.inv(mass), mass, free, a, b, map_a, map_b, drift, body_edges(pattern, a, b),
-                     factor.factors(s, pattern), np.empty((n, s)))  # fmt: skip
+    pattern = factor.make_pattern(n, a, b, _most(s))
+    found, edge = _factors(s, pattern, ((a >= 0) & (b >= 0) & (a != b)).any(), a, b)
+    return BodyGraph(np.linalg.inv(mass), mass, free, a, b, map_a, map_b, drift, edge, found, np.empty((n, s)))
 
 
-def contact_graph(start, column, block, velocity) -> ContactGraph | None:
-    """The graph of a problem in contacts' form; None where its factors would be too large."""
+def contact_graph(start, column, block, velocity) -> ContactGraph:
+    """The graph of a problem in contacts' form; W in compressed rows of blocks."""
     m, d = velocity.shape
     row = np.repeat(np.arange(m), np.diff(start))
-    pattern = factor.make_pattern(m, row, column, MOST)
-    if len(pattern.column) == 0 and (row != column).any():
-        return None
-    return ContactGraph(start, column, block, velocity, body_edges(pattern, row, column),
-                        factor.factors(d, pattern), np.empty((m, d)))  # fmt: skip
+    pattern = factor.make_pattern(m, row, column, _most(d))
+    found, edge = _factors(d, pattern, (row != column).any(), row, column)
+    return ContactGraph(start, column, block, velocity, edge, found, np.empty((m, d)))
+
+
+def _most(s: int) -> int:
+    """Edges of the factors at most."""
+    return int(ROOM / (16 * s * s))
+
+
+def _factors(s: int, pattern, linked: bool, first, second) -> tuple[Factors, np.ndarray]:
+    """Room for the factors, and the edges that pairs of nodes have in them; none of both where they are too large."""
+    if linked and len(pattern.column) == 0:
+        return Factors((0,) * s, pattern, *(np.empty((0, s, s)) for _ in range(3))), np.zeros(0, dtype=np.int64)
+    return factor.factors(s, pattern), body_edges(pattern, first, second)
+
+
+def factorable(graph) -> bool:
+    """Whether there is room for the factors."""
+    return len(graph.factors.diagonal) > 0
 
 
 @kernel

@@ -17,7 +17,7 @@ SWITCH = 1e-6  # residual at which Newton's method takes over
 TRIES = 12  # Newton steps without a better residual; the interior point then goes on to a tenth
 STALLED = 15  # iterations of the interior point without a better residual
 FOLLOWING, FINISHING, SOLVED, STUCK = 0.0, 1.0, 2.0, 3.0
-PHASE, LEVEL, BEST, IDLE, TRIED, ITERATIONS, STEPS = range(7)
+PHASE, LEVEL, BEST, IDLE, TRIED, ITERATIONS, STEPS, CENTRE = range(8)
 
 
 class Second(NamedTuple):
@@ -33,7 +33,7 @@ class Second(NamedTuple):
 
 def new_second(m: int, d: int) -> Second:
     """Room for m contacts of d components."""
-    return Second(new_path(m, d), new_proximal(m, d), *(np.empty((m, d)) for _ in range(3)), np.zeros(7))
+    return Second(new_path(m, d), new_proximal(m, d), *(np.empty((m, d)) for _ in range(3)), np.zeros(8))
 
 
 @kernel
@@ -61,7 +61,7 @@ def advance(graph, cones, second, tolerance, scale, count):
         if number[PHASE] >= SOLVED:
             break
         if number[PHASE] == FOLLOWING:
-            alive = interior.interior_step(graph, cones, second.path, p, u)
+            alive = interior.interior_step(graph, cones, second.path, p, u, number[CENTRE])
             number[ITERATIONS] += 1.0
             error = residual(cones, p, u, scale) if alive else np.inf
         else:

@@ -18,48 +18,12 @@ import numpy as np
 
 from .._jit import cpu_clock
 from ..errors import InputError, check_function, is_number, is_one_of, is_whole
-from ..state import SEPARATING, SolveReport
-from . import dense
+from ..state import SolveReport
 from .form import BodyForm, ContactProblem, check, checked_guess
+from .methods import accelerated, auto, interior, nlgs
 from .residual import judge
 
-
-def gauss_seidel(problem, guess, tolerance, max_iterations, callback):
-    """Nonlinear Gauss-Seidel on the dense W (2004, section 6.2)."""
-    begin = cpu_clock()
-    w, status = dense.matrix(problem), np.full(len(guess), SEPARATING)
-    w, skew = _symmetric_own(w, *guess.shape)
-    done, history, errors = 0, [], (np.inf, -1, 0.0, 0.0)
-    while done < max_iterations and errors[0] > tolerance:
-        count = min(1 if done < dense.CHECK_EVERY else dense.CHECK_EVERY, max_iterations - done)
-        done += count
-        for _ in range(count):
-            b = problem.velocity if skew is None else problem.velocity + np.einsum("aij,aj->ai", skew, guess)
-            dense.sweep(w, b, problem.friction, guess, status)
-        b = problem.velocity if skew is None else problem.velocity + np.einsum("aij,aj->ai", skew, guess)
-        errors = dense.measure(w, b, problem.friction, guess)
-        history.append((done, float(errors[0])))
-        if callback is not None and callback(done, float(errors[0]), guess) is True:
-            break
-    return guess, judge(
-        problem, guess, tolerance, solver="nlgs", iterations=done, stages=(("nlgs", done),), history=tuple(history),
-        residual=float(errors[0]), cpu_seconds=cpu_clock() - begin,
-    )  # fmt: skip
-
-
-def _symmetric_own(w, m: int, d: int):
-    """W with symmetric own blocks, and what was taken from them (m, d, d), None where they are symmetric."""
-    place = np.arange(m * d).reshape(m, d)
-    own = w[place[:, :, None], place[:, None, :]]
-    skew = (own - own.transpose(0, 2, 1)) / 2
-    if not skew.any():
-        return w, None
-    w = w.copy()
-    w[place[:, :, None], place[:, None, :]] -= skew
-    return w, skew
-
-
-SOLVERS: dict[str, Callable] = {"auto": gauss_seidel, "nlgs": gauss_seidel}
+SOLVERS: dict[str, Callable] = {"auto": auto, "interior": interior, "accelerated": accelerated, "nlgs": nlgs}
 
 
 def solve(

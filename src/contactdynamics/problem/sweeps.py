@@ -11,7 +11,6 @@ from numba.extending import overload
 
 from .._jit import kernel
 from . import graphs
-from .cones import residual
 from .graphs import BodyGraph, ContactGraph
 from .laws import solve_on_axes, solve_two, tangent_axes
 
@@ -77,6 +76,9 @@ def fill_own_of_bodies(graph, out, push_a, push_b):
                         out[k, c, e] += maps[k, c, i] * push[k, i, e]
                         if side == 1 and graph.a[k] == node:  # both sides on one node
                             out[k, c, e] += graph.map_a[k, c, i] * push[k, i, e] + maps[k, c, i] * push_a[k, i, e]
+        for c in range(d):
+            for e in range(c):
+                out[k, c, e] = out[k, e, c] = 0.5 * (out[k, c, e] + out[k, e, c])
 
 
 @kernel

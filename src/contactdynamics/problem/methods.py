@@ -1,0 +1,288 @@
+"""The solvers of contact problems: Gauss-Seidel (`nlgs`, `accelerated`), the second-order method (`interior`), `auto`.
+
+Each keeps the contract of `solving`. They work on a graph (`graphs`): that of the bodies where each contact touches two
+blocks of freedoms at most and that costs less, else that of the contacts.
+"""
+
+import math
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from . import graphs, second, sweeps
+from .cones import Cones, cones, residual
+from .feasible import contradiction
+from .form import ContactProblem
+from .graphs import BodyGraph, ContactGraph
+from .residual import judge
+from .sweeps import Momentum
+
+FIRST = 10  # sweeps before their rate is looked at
+COLD, WARM = 1.0, 0.03  # how far inside the cones the interior point starts, of the mean size
+TYPICAL = 12  # iterations of the second-order method
+SHARE = 0.2  # of the friction: the first step where it is raised from zero
+AFTER = 500  # sweeps at most where the second-order method has failed
+
+
+class Prepared(NamedTuple):
+    """A problem as the kernels have it."""
+
+    problem: ContactProblem
+    graph: BodyGraph | ContactGraph
+    cones: Cones
+    scale: float  # sum of (rho b)^2
+    worth: float  # sweeps that take about as long as the second-order method; infinite where that has no room
+
+
+def prepare(problem: ContactProblem) -> Prepared:
+    """The graph and the cones of a checked problem with m > 0 contacts."""
+    w, b = problem.blocks, problem.velocity
+    m, d = b.shape
+    rho = d / w.diagonal().reshape(m, d).sum(axis=1)
+    local = m * (10.0, 30.0, 60.0)[d - 1]  # ns
+    graph = graphs.contact_graph(w.indptr.astype(np.int64), w.indices.astype(np.int64), w.data, b)
+    cost, sweep = _iteration(graph, m), 0.7 * w.data.size + local
+    bodies = _blocks_of_bodies(problem)
+    if bodies is not None:
+        other = graphs.body_graph(*bodies)
+        if _iteration(other, m) < cost:
+            graph, cost, sweep = other, _iteration(other, m), 2.8 * m * d * other.free.shape[1] + local
+    scale = float(((rho[:, None] * b) ** 2).sum())
+    return Prepared(problem, graph, cones(problem.friction, rho, d), scale, TYPICAL * cost / sweep)
+
+
+def _iteration(graph, m: int) -> float:
+    """About how long an iteration of the second-order method takes, ns."""
+    if not graphs.factorable(graph):
+        return math.inf
+    links = np.diff(graph.factors.pattern.start).astype(float)
+    return float(0.5 * len(graph.factors.size) ** 3 * ((links + 1.0) ** 2).sum()) + 500.0 * m
+
+
+def _blocks_of_bodies(problem: ContactProblem):
+    """What `graphs.body_graph` needs, where M consists of blocks of six freedoms at most, of which contacts link two.
+
+    Blocks smaller than 3 or 6 are filled up by freedoms that nothing moves; those without contacts are left out.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    if problem.bodies is None:
+        return None
+    mass, maps, free, drift = problem.bodies.mass.tocoo(), problem.bodies.jacobian.tocoo(), *problem.bodies[2:4]
+    m, d = drift.shape
+    count, label = connected_components(mass, directed=False)
+    size = np.bincount(label, minlength=count)
+    contact, block = maps.row // d, label[maps.col]
+    links = np.unique(contact.astype(np.int64) * count + block)
+    of, touched = links // count, links % count
+    if size[touched].max(initial=0) > 6 or np.bincount(of, minlength=m).max(initial=0) > 2:
+        return None
+    s = 3 if size[touched].max(initial=1) <= 3 else 6
+    used = np.unique(touched)
+    node = np.full(count, -1)
+    node[used] = np.arange(len(used))
+    order = np.argsort(label, kind="stable")
+    place = np.empty(len(label), dtype=np.int64)
+    place[order] = np.arange(len(label)) - np.repeat(np.cumsum(size) - size, size)
+    first = np.concatenate([[True], of[1:] != of[:-1]]) if len(of) else np.zeros(0, dtype=bool)
+    a, b = np.full(m, -1), np.full(m, -1)
+    a[of[first]], b[of[~first]] = node[touched[first]], node[touched[~first]]
+    inertia, v = np.zeros((len(used), s, s)), np.zeros((len(used), s))
+    inertia[:, np.arange(s), np.arange(s)] = 1.0
+    mine = node[label[mass.row]] >= 0
+    row, column = mass.row[mine], mass.col[mine]
+    inertia[node[label[row]], place[row], place[column]] = mass.data[mine]
+    held = np.flatnonzero(node[label] >= 0)
+    v[node[label[held]], place[held]] = free[held]
+    sides = np.zeros((2, m, d, s))
+    sides[(node[block] != a[contact]).astype(int), contact, maps.row % d, place[maps.col]] = maps.data
+    return inertia, v, a, b, sides[0], sides[1], drift
+
+
+class Way:
+    """What a solver has done so far: counts iterations, keeps history and best impulses, asks the callback."""
+
+    def __init__(self, ready: Prepared, impulses, tolerance, most, callback):
+        self.ready, self.impulses, self.tolerance, self.most, self.callback = ready, impulses, tolerance, most, callback
+        self.begin, self.done, self.stages, self.history = time.process_time(), 0, {}, []
+        self.velocities, self.stopped, self.own = np.empty_like(impulses), False, None
+        self.residual = math.inf
+
+    @property
+    def solved(self) -> bool:
+        """Whether the residual is small enough."""
+        return self.residual <= self.tolerance
+
+    @property
+    def over(self) -> bool:
+        """Whether to stop."""
+        return self.solved or self.stopped or self.done >= self.most
+
+    def look(self) -> None:
+        """The residual of the present impulses."""
+        graphs.respond(self.ready.graph, self.impulses, self.velocities)
+        self.residual = residual(self.ready.cones, self.impulses, self.velocities, self.ready.scale)
+
+    def enter(self, stage: str, count: int, error: float, impulses) -> None:
+        """Note ``count`` iterations of a stage and the residual after them."""
+        self.done += count
+        self.stages[stage] = self.stages.get(stage, 0) + count
+        self.history.append((self.done, float(error)))
+        if self.callback is not None and self.callback(self.done, float(error), impulses.copy()) is True:
+            self.stopped = True
+
+    def report(self, told: str = "", evidence: str = ""):
+        """The impulses and the `SolveReport`; ``told`` is added to its message."""
+        seconds = time.process_time() - self.begin
+        found = judge(
+            self.ready.problem, self.impulses, self.tolerance, iterations=self.done, stages=tuple(self.stages.items()),
+            history=tuple(self.history), residual=float(self.residual), cpu_seconds=seconds, evidence=evidence,
+        )  # fmt: skip
+        return self.impulses, found._replace(message=f"{found.message} {told}") if told else found
+
+
+def nlgs(problem, guess, tolerance, max_iterations, callback):
+    """Plain nonlinear Gauss-Seidel, the reference (2004, section 6.2)."""
+    way = Way(prepare(problem), guess, tolerance, max_iterations, callback)
+    _sweep(way, ahead=False)
+    return way.report()
+
+
+def accelerated(problem, guess, tolerance, max_iterations, callback):
+    """Gauss-Seidel with Nesterov's extrapolation; plain where that does not pay."""
+    way = Way(prepare(problem), guess, tolerance, max_iterations, callback)
+    _sweep(way, ahead=True)
+    return way.report()
+
+
+def interior(problem, guess, tolerance, max_iterations, callback):
+    """The interior point with Coulomb's law made smooth, finished by a proximal Newton method."""
+    way = Way(prepare(problem), guess, tolerance, max_iterations, callback)
+    if not graphs.factorable(way.ready.graph):
+        way.look()
+        return way.report("The factors of its matrix would be too large; use Gauss-Seidel, or give the bodies' form.")
+    _second_order(way, cold=not guess.any())
+    return way.report(evidence="" if way.solved or way.stopped else contradiction(problem))
+
+
+def auto(problem, guess, tolerance, max_iterations, callback):
+    """Gauss-Seidel, and the second-order method where the rate of the sweeps says that it is faster."""
+    way = Way(prepare(problem), guess, tolerance, max_iterations, callback)
+    more = _sweep(way, ahead=True, most=way.ready.worth)
+    if way.over:
+        return way.report(evidence="" if way.solved or way.stopped else contradiction(problem))
+    told = (
+        f"Gauss-Seidel was left after {way.done} sweeps, which would have needed "
+        f"{f'about {more:.0f} more' if more < 1e6 else 'more than a million'}."
+    )
+    _second_order(way, cold=False)
+    if not way.over:
+        _sweep(way, ahead=True, most=AFTER)
+        told += " The second-order method got stuck, and sweeps went on."
+    return way.report(told, evidence="" if way.solved or way.stopped else contradiction(problem))
+
+
+def _sweep(way: Way, ahead: bool, most: float = math.inf) -> float:
+    """Sweeps until solved, or until the rate says that more than ``most`` more are needed; returns how many."""
+    graph, c = way.ready.graph, way.ready.cones
+    if way.own is None:
+        way.own = sweeps.own_blocks(graph, c)
+    p = way.impulses
+    v = np.zeros((len(graph.room), graph.room.shape[1]) if isinstance(graph, BodyGraph) else (0, 1))
+    sweeps.settle(graph, p, v)
+    memory = Momentum(p.copy(), v.copy(), np.array([1.0, np.inf]))
+    stage, best, since = "accelerated" if ahead else "nlgs", math.inf, 0
+    begun, count, seen = way.done, 1, []
+    kept = p.copy()
+    while not way.over:
+        count = min(count, way.most - way.done)
+        sweeps.sweep_round(graph, c, way.own, p, v, count, ahead, memory)
+        way.look()
+        way.enter(stage, count, way.residual, p)
+        made = way.done - begun
+        if way.residual < best:
+            kept[:] = p
+        if way.residual < 0.5 * best:
+            best, since = way.residual, made
+        elif ahead and made - since >= sweeps.PATIENCE:  # friction can make the extrapolation cycle
+            ahead, stage = False, "nlgs"
+            memory.number[:] = 1.0, np.inf
+        seen.append((made, math.log(max(way.residual, 1e-300))))
+        if made >= FIRST and not way.over and _more(seen, way.tolerance) > most:
+            break
+        count = max(1, made // 5) if made >= FIRST else min(FIRST, 2 * made) - made if made > 1 else 1
+    if not way.solved:
+        p[:] = kept
+        way.look()
+    return _more(seen, way.tolerance) if seen else math.inf
+
+
+def _more(seen: list, tolerance: float) -> float:
+    """How many more sweeps the rate of the last half of them predicts; ``seen``: sweeps and log of the residual."""
+    last, now = seen[-1]
+    for made, then in seen:
+        if 2 * made >= last - 1 and made < last:
+            rate = (then - now) / (last - made)
+            return (now - math.log(tolerance)) / rate if rate > 0 else math.inf
+    return math.inf
+
+
+def _second_order(way: Way, cold: bool) -> None:
+    """The second-order method from the present impulses, and from those that the free velocities ask for.
+
+    Where it gets stuck, again by raising friction from zero. A problem without friction is convex; of the solutions
+    for more friction the nearest is found from the last one, by steps that become longer where that is easy.
+    """
+    p, c = way.impulses, way.ready.cones
+    best, found = math.inf, p.copy()
+    for inside in (COLD,) if cold else (WARM, COLD):
+        _run_second(way, c, way.tolerance, inside)
+        if way.over:
+            return
+        if way.residual < best:
+            best, found = way.residual, p.copy()
+    d, reached, step = p.shape[1], -1.0, SHARE
+    while c.friction.any() and reached < 1.0 and step >= SHARE / 100 and not way.stopped and way.done < way.most:
+        share = 0.0 if reached < 0 else min(1.0, reached + step)
+        before = p.copy()
+        last = share == 1.0
+        some = c if last else cones(share * c.friction, c.rho, d)
+        solved = _run_second(way, some, way.tolerance if last else max(way.tolerance, second.SWITCH),
+                             COLD if share == 0.0 else WARM, "friction")  # fmt: skip
+        if solved:
+            reached, step = share, 1.5 * step
+        elif share == 0.0:
+            break
+        else:
+            p[:], step = before, 0.5 * step
+    way.look()
+    if way.residual > best:
+        p[:] = found
+        way.look()
+
+
+def _run_second(way: Way, c: Cones, tolerance: float, inside: float, stage: str = "") -> bool:
+    """The second-order method with the cones ``c`` from the present impulses; whether it has solved that.
+
+    ``inside`` = COLD: from the impulses that the free velocities ask for. ``stage``: its name, where not that of its
+    parts.
+    """
+    graph, scale, p = way.ready.graph, way.ready.scale, way.impulses
+    m, d = p.shape
+    state = second.new_second(m, d)
+    if inside == COLD:
+        graphs.respond(graph, np.zeros((m, d)), way.velocities)
+        p[:] = 0.0
+        p[:, 0] = 10.0 * math.sqrt(scale / m)
+    else:
+        graphs.respond(graph, p, way.velocities)
+    second.begin(graph, c, state, p, way.velocities, tolerance, scale, inside)
+    number = state.number
+    while number[second.PHASE] < second.SOLVED and not way.stopped and way.done < way.most:
+        now = stage or ("interior" if number[second.PHASE] == second.FOLLOWING else "newton")
+        error = second.advance(graph, c, state, tolerance, scale, 1)
+        way.enter(now, 1, error, state.kept)
+    p[:] = state.kept
+    way.look()
+    return bool(number[second.PHASE] == second.SOLVED)
