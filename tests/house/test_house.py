@@ -33,7 +33,10 @@ LAYERS = [
 ]
 # The same inside the rooms that have stairs of their own; those of one step do not know each other.
 INSIDE = {
-    "problem": [{"laws", "frames", "form"}, {"residual"}, {"dense"}, {"solving"}, {"explore"}],
+    "problem": [
+        {"laws", "frames", "form", "factor", "cones"}, {"residual", "graphs", "feasible"},
+        {"dense", "sweeps", "interior", "newton"}, {"second"}, {"methods"}, {"solving"}, {"explore"},
+    ],
     "systems": [
         {"system", "elastic"}, {"accelerations", "generalised", "penalty", "sets"}, {"events", "schemes", "sweeping"},
         {"motion"},
@@ -61,7 +64,7 @@ EXCEPTIONS = {("systems", "plotting"), ("rigid", "plotting"), ("problem", "plott
               ("files", "plotting"), ("state", "plotting")}  # fmt: skip
 # Who may import what when it is loaded; the rest only inside functions.
 HEAVY = {
-    "numba": {"_jit", "rigid"},
+    "numba": {"_jit", "problem", "rigid"},
     "matplotlib": {"plotting", "experiments"},
     "h5py": {"files"},
     "scipy": {"experiments", "bench", "systems"},

@@ -1,11 +1,13 @@
 """`solve`: nonlinear Gauss-Seidel on random multi-contact problems, its residual and its report."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import contactdynamics as cd
 import naive
-from contactdynamics.problem.dense import CHECK_EVERY, measure, sweep
+from contactdynamics.problem.dense import measure, sweep
 from contactdynamics.state import SEPARATING
 
 pytestmark = pytest.mark.modes
@@ -123,15 +125,16 @@ def test_too_few_sweeps_are_told(rng):
     assert report.message.startswith("Solved: residual") and f"after {report.iterations} sweeps" in report.message
 
 
-def test_sweeps_between_two_checks(rng):
-    # Once the first CHECK_EVERY sweeps have not converged the residual is looked at every CHECK_EVERY sweeps, and at
-    # the last one in any case.
-    problem = random_problem(rng, 8, 3, freedoms=20)
-    _, report = cd.solve(problem, tolerance=1e-13)
-    assert report.converged and report.iterations > CHECK_EVERY and report.iterations % CHECK_EVERY == 0
-    last = CHECK_EVERY + 3
-    impulses, report = cd.solve(problem, tolerance=1e-13, max_iterations=last)
-    assert report.iterations == last
+@pytest.mark.parametrize("solver", ["nlgs", "accelerated"])
+def test_sweeps_between_two_checks(rng, solver):
+    # The residual is looked at after the first sweep, then after a fifth more of them at most, and at the last one.
+    problem = random_problem(rng, 8, 3, freedoms=30, friction=0.3)
+    _, report = cd.solve(problem, tolerance=1e-13, solver=solver)
+    assert report.converged and report.history[-1] == (report.iterations, report.residual)
+    looked = [done for done, _ in report.history]
+    assert looked[0] == 1 and all(b - a <= max(4, a / 5) for a, b in pairwise(looked))
+    impulses, report = cd.solve(problem, tolerance=1e-13, max_iterations=13, solver=solver)
+    assert report.iterations == 13
     expected = naive.residual(problem.delassus, problem.velocity, problem.friction, impulses)
     assert report.residual == pytest.approx(expected, rel=1e-6)
 

@@ -190,6 +190,8 @@ def make_pattern(count, first, second, most):
     start, near = adjacency(count, first, second)
     order, begin, edges = eliminate(count, start, near, most)
     place = np.empty(count, dtype=np.int64)
+    if edges.size == 0 and near.size > 0:  # given up
+        return Pattern(place, begin, edges)
     for step in range(count):
         place[order[step]] = step
     # in the order of their places: the edges by their later place first, then back by the earlier one

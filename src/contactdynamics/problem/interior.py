@@ -59,7 +59,7 @@ def impulses(cones, x, p):
 
 @kernel
 def linearise(cones, u, x, z, points, etas, blocks, rest):
-    """Scaling ``points`` (m, d) and ``etas`` (m,), ``blocks`` B (m, d, d), ``rest`` g (m, d); returns the mean x . z."""
+    """Scaling ``points`` (m, d), ``etas`` (m,), ``blocks`` B (m, d, d), ``rest`` g (m, d); returns the mean x . z."""
     size, d, count = cones.size, len(cones.size), x.shape[0]
     square, forward = np.empty((d, d)), np.zeros((d, d))
     w = np.empty(d)

@@ -21,6 +21,7 @@ from .sweeps import Momentum
 FIRST = 10  # sweeps before their rate is looked at
 COLD, WARM = 1.0, 0.03  # how far inside the cones the interior point starts, of the mean size
 TYPICAL = 12  # iterations of the second-order method
+HUGE = 1e4  # impulses, over those that stop the free motion: whether a solution exists is then looked at
 SHARE = 0.2  # of the friction: the first step where it is raised from zero
 AFTER = 500  # sweeps at most where the second-order method has failed
 
@@ -36,20 +37,28 @@ class Prepared(NamedTuple):
 
 
 def prepare(problem: ContactProblem) -> Prepared:
-    """The graph and the cones of a checked problem with m > 0 contacts."""
-    w, b = problem.blocks, problem.velocity
+    """The graph and the cones of a checked problem with m > 0 contacts.
+
+    Contacts of one component get a second one without friction, in which nothing moves: kernels for two serve both.
+    """
+    w, b, friction = problem.blocks, problem.velocity, problem.friction
     m, d = b.shape
     rho = d / w.diagonal().reshape(m, d).sum(axis=1)
-    local = m * (10.0, 30.0, 60.0)[d - 1]  # ns
-    graph = graphs.contact_graph(w.indptr.astype(np.int64), w.indices.astype(np.int64), w.data, b)
-    cost, sweep = _iteration(graph, m), 0.7 * w.data.size + local
+    start, column, blocks = w.indptr.astype(np.int64), w.indices.astype(np.int64), w.data
+    if d == 1:
+        b, friction, d = np.column_stack([b, np.zeros(m)]), np.zeros((m, 2)), 2
+        blocks = np.zeros((len(column), 2, 2))
+        blocks[:, 0, 0] = w.data[:, 0, 0]
+    local = m * (30.0 if d == 2 else 60.0)  # ns
+    graph = graphs.contact_graph(start, column, blocks, b)
+    cost, sweep = _iteration(graph, m), 0.7 * blocks.size + local
     bodies = _blocks_of_bodies(problem)
     if bodies is not None:
         other = graphs.body_graph(*bodies)
         if _iteration(other, m) < cost:
             graph, cost, sweep = other, _iteration(other, m), 2.8 * m * d * other.free.shape[1] + local
     scale = float(((rho[:, None] * b) ** 2).sum())
-    return Prepared(problem, graph, cones(problem.friction, rho, d), scale, TYPICAL * cost / sweep)
+    return Prepared(problem, graph, cones(friction, rho, d), scale, TYPICAL * cost / sweep)
 
 
 def _iteration(graph, m: int) -> float:
@@ -61,9 +70,10 @@ def _iteration(graph, m: int) -> float:
 
 
 def _blocks_of_bodies(problem: ContactProblem):
-    """What `graphs.body_graph` needs, where M consists of blocks of six freedoms at most, of which contacts link two.
+    """What `graphs.body_graph` needs, where M consists of small blocks, of which each contact links two at most.
 
-    Blocks smaller than 3 or 6 are filled up by freedoms that nothing moves; those without contacts are left out.
+    Blocks of up to 3 freedoms in the plane, 6 in space; smaller ones are filled up by freedoms that nothing moves,
+    those without contacts are left out.
     """
     from scipy.sparse.csgraph import connected_components
 
@@ -76,9 +86,9 @@ def _blocks_of_bodies(problem: ContactProblem):
     contact, block = maps.row // d, label[maps.col]
     links = np.unique(contact.astype(np.int64) * count + block)
     of, touched = links // count, links % count
-    if size[touched].max(initial=0) > 6 or np.bincount(of, minlength=m).max(initial=0) > 2:
+    s, components = (3, 2) if d < 3 else (6, 3)
+    if size[touched].max(initial=0) > s or np.bincount(of, minlength=m).max(initial=0) > 2:
         return None
-    s = 3 if size[touched].max(initial=1) <= 3 else 6
     used = np.unique(touched)
     node = np.full(count, -1)
     node[used] = np.arange(len(used))
@@ -95,8 +105,9 @@ def _blocks_of_bodies(problem: ContactProblem):
     inertia[node[label[row]], place[row], place[column]] = mass.data[mine]
     held = np.flatnonzero(node[label] >= 0)
     v[node[label[held]], place[held]] = free[held]
-    sides = np.zeros((2, m, d, s))
+    sides = np.zeros((2, m, components, s))
     sides[(node[block] != a[contact]).astype(int), contact, maps.row % d, place[maps.col]] = maps.data
+    drift = np.column_stack([drift, np.zeros((m, components - d))])
     return inertia, v, a, b, sides[0], sides[1], drift
 
 
@@ -104,9 +115,11 @@ class Way:
     """What a solver has done so far: counts iterations, keeps history and best impulses, asks the callback."""
 
     def __init__(self, ready: Prepared, impulses, tolerance, most, callback):
-        self.ready, self.impulses, self.tolerance, self.most, self.callback = ready, impulses, tolerance, most, callback
+        self.ready, self.tolerance, self.most, self.callback = ready, tolerance, most, callback
         self.begin, self.done, self.stages, self.history = time.process_time(), 0, {}, []
-        self.velocities, self.stopped, self.own = np.empty_like(impulses), False, None
+        self.given, d = impulses.shape[1], len(ready.cones.size)  # components, those of the kernels
+        self.impulses = np.column_stack([impulses, np.zeros((len(impulses), d - self.given))])
+        self.velocities, self.stopped, self.own = np.empty_like(self.impulses), False, None
         self.residual = math.inf
 
     @property
@@ -129,17 +142,32 @@ class Way:
         self.done += count
         self.stages[stage] = self.stages.get(stage, 0) + count
         self.history.append((self.done, float(error)))
-        if self.callback is not None and self.callback(self.done, float(error), impulses.copy()) is True:
-            self.stopped = True
+        if self.callback is not None:
+            self.stopped = self.callback(self.done, float(error), impulses[:, : self.given].copy()) is True
 
-    def report(self, told: str = "", evidence: str = ""):
-        """The impulses and the `SolveReport`; ``told`` is added to its message."""
-        seconds = time.process_time() - self.begin
+    def report(self, told: str = ""):
+        """The impulses and the `SolveReport`; ``told`` is added to its message.
+
+        Where no solution exists the impulses grow beyond all bounds, and the residual relative to them falls: very
+        large ones are not believed before that has been looked at.
+        """
+        seconds, problem, impulses = (
+            time.process_time() - self.begin,
+            self.ready.problem,
+            self.impulses[:, : self.given],
+        )
+        residual, evidence = float(self.residual), ""
+        stopping = math.sqrt(self.ready.scale)
+        size = float(np.linalg.norm(impulses))
+        if not self.stopped and (not self.solved or size > HUGE * stopping):
+            evidence = contradiction(problem)
+        if evidence and self.solved:
+            residual *= size / stopping
         found = judge(
-            self.ready.problem, self.impulses, self.tolerance, iterations=self.done, stages=tuple(self.stages.items()),
-            history=tuple(self.history), residual=float(self.residual), cpu_seconds=seconds, evidence=evidence,
+            problem, impulses, self.tolerance, iterations=self.done, stages=tuple(self.stages.items()),
+            history=tuple(self.history), residual=residual, cpu_seconds=seconds, evidence=evidence,
         )  # fmt: skip
-        return self.impulses, found._replace(message=f"{found.message} {told}") if told else found
+        return impulses, found._replace(message=f"{found.message} {told}") if told else found
 
 
 def nlgs(problem, guess, tolerance, max_iterations, callback):
@@ -163,7 +191,7 @@ def interior(problem, guess, tolerance, max_iterations, callback):
         way.look()
         return way.report("The factors of its matrix would be too large; use Gauss-Seidel, or give the bodies' form.")
     _second_order(way, cold=not guess.any())
-    return way.report(evidence="" if way.solved or way.stopped else contradiction(problem))
+    return way.report()
 
 
 def auto(problem, guess, tolerance, max_iterations, callback):
@@ -171,7 +199,7 @@ def auto(problem, guess, tolerance, max_iterations, callback):
     way = Way(prepare(problem), guess, tolerance, max_iterations, callback)
     more = _sweep(way, ahead=True, most=way.ready.worth)
     if way.over:
-        return way.report(evidence="" if way.solved or way.stopped else contradiction(problem))
+        return way.report()
     told = (
         f"Gauss-Seidel was left after {way.done} sweeps, which would have needed "
         f"{f'about {more:.0f} more' if more < 1e6 else 'more than a million'}."
@@ -180,7 +208,7 @@ def auto(problem, guess, tolerance, max_iterations, callback):
     if not way.over:
         _sweep(way, ahead=True, most=AFTER)
         told += " The second-order method got stuck, and sweeps went on."
-    return way.report(told, evidence="" if way.solved or way.stopped else contradiction(problem))
+    return way.report(told)
 
 
 def _sweep(way: Way, ahead: bool, most: float = math.inf) -> float:
