@@ -277,8 +277,9 @@ def tangent_axes(w, c0, c1):
 
 
 @kernel(inline=True)
-def solve_on_axes(w_nn, b_n, b_1, b_2, c0, c1, k1, k2, c, s, w1, w2, tiny):
+def solve_on_axes(w_nn, b_n, b_1, b_2, c0, c1, axes):
     """Impulse (P_n, P_t1, P_t2) and status of a contact with three components, from its `tangent_axes`."""
+    k1, k2, c, s, w1, w2, tiny = axes
     if not b_n < 0.0:
         return 0.0, 0.0, 0.0, SEPARATING
     if c0 < 1e-100 and c1 < 1e-100:  # no friction; the squares of such coefficients would underflow
@@ -302,8 +303,7 @@ def solve_three(w, b, c0, c1):
     """Impulse (P_n, P_t1, P_t2) and status of a contact with three components; ``w`` (3, 3), ``b`` (3,)."""
     if not b[0] < 0.0:
         return 0.0, 0.0, 0.0, SEPARATING
-    k1, k2, c, s, w1, w2, tiny = tangent_axes(w, c0, c1)
-    return solve_on_axes(w[0, 0], b[0], b[1], b[2], c0, c1, k1, k2, c, s, w1, w2, tiny)
+    return solve_on_axes(w[0, 0], b[0], b[1], b[2], c0, c1, tangent_axes(w, c0, c1))
 
 
 @kernel

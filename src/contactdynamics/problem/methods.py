@@ -5,11 +5,11 @@ blocks of freedoms at most and that costs less, else that of the contacts.
 """
 
 import math
-import time
 from typing import NamedTuple
 
 import numpy as np
 
+from .._jit import cpu_clock
 from . import graphs, second, sweeps
 from .cones import Cones, cones, residual
 from .feasible import contradiction
@@ -116,7 +116,7 @@ class Way:
 
     def __init__(self, ready: Prepared, impulses, tolerance, most, callback):
         self.ready, self.tolerance, self.most, self.callback = ready, tolerance, most, callback
-        self.begin, self.done, self.stages, self.history = time.process_time(), 0, {}, []
+        self.begin, self.done, self.stages, self.history = cpu_clock(), 0, {}, []
         self.given, d = impulses.shape[1], len(ready.cones.size)  # components, those of the kernels
         self.impulses = np.column_stack([impulses, np.zeros((len(impulses), d - self.given))])
         self.velocities, self.stopped, self.own = np.empty_like(self.impulses), False, None
@@ -151,11 +151,8 @@ class Way:
         Where no solution exists the impulses grow beyond all bounds, and the residual relative to them falls: very
         large ones are not believed before that has been looked at.
         """
-        seconds, problem, impulses = (
-            time.process_time() - self.begin,
-            self.ready.problem,
-            self.impulses[:, : self.given],
-        )
+        seconds, problem = cpu_clock() - self.begin, self.ready.problem
+        impulses = self.impulses[:, : self.given]
         residual, evidence = float(self.residual), ""
         stopping = math.sqrt(self.ready.scale)
         size = float(np.linalg.norm(impulses))

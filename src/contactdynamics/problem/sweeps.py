@@ -100,9 +100,8 @@ def local(cones, own, k, b):
     if d == 2:
         p_n, p_t, _ = solve_two(w[k, 0, 0], w[k, 0, 1], w[k, 1, 1], b[0], b[1], c0, c1)
         return p_n, p_t, 0.0
-    p_n, p_1, p_2, _ = solve_on_axes(
-        w[k, 0, 0], b[0], b[1], b[2], c0, c1, a[k, 0], a[k, 1], a[k, 2], a[k, 3], a[k, 4], a[k, 5], a[k, 6]
-    )
+    axes = a[k, 0], a[k, 1], a[k, 2], a[k, 3], a[k, 4], a[k, 5], a[k, 6]
+    p_n, p_1, p_2, _ = solve_on_axes(w[k, 0, 0], b[0], b[1], b[2], c0, c1, axes)
     return p_n, p_1, p_2
 
 
