@@ -177,7 +177,7 @@ def test_wrong_input_of_the_command(command, tmp_path):
     for arguments, words in (
         (("nowhere.hdf5",), "There is no file nowhere.hdf5"),
         (("cut.hdf5",), "cut off or no HDF5"),
-        (("row.hdf5", "--solver", "nwton"), "There is no solver 'nwton'; choose auto, nlgs"),
+        (("row.hdf5", "--solver", "nwton"), "There is no solver 'nwton'; choose auto, interior, accelerated, nlgs"),
         (("row.hdf5", "--tolerance", "0"), "tolerance is 0.0"),
         (("row.hdf5", "--tolerance", "small"), "small"),
         (("row.hdf5", "--max-iterations", "0"), "max_iterations is 0"),
