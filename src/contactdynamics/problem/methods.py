@@ -311,3 +311,14 @@ def _run_second(way: Way, c: Cones, tolerance: float, inside: float, stage: str 
     p[:] = state.kept
     way.look()
     return bool(number[second.PHASE] == second.SOLVED)
+
+
+def warm_up_second_order(problem: ContactProblem) -> None:
+    """Load the kernels for both forms of a ``problem`` of one contact."""
+    ready = prepare(problem)
+    bodies = _blocks_of_bodies(problem)
+    for graph in [ready.graph] if bodies is None else [ready.graph, graphs.body_graph(*bodies)]:
+        way = Way(ready._replace(graph=graph), np.zeros_like(problem.velocity), 1e-8, 20, None)
+        _sweep(way, ahead=True)
+        way.impulses[:] = 0.0
+        _second_order(way, cold=True)

@@ -20,7 +20,7 @@ from .._jit import cpu_clock
 from ..errors import InputError, check_function, is_number, is_one_of, is_whole
 from ..state import SolveReport
 from .form import BodyForm, ContactProblem, check, checked_guess
-from .methods import accelerated, auto, interior, nlgs
+from .methods import accelerated, auto, interior, nlgs, warm_up_second_order
 from .residual import judge
 
 SOLVERS: dict[str, Callable] = {"auto": auto, "interior": interior, "accelerated": accelerated, "nlgs": nlgs}
@@ -103,3 +103,5 @@ def warm_up(problem: ContactProblem, solver) -> None:
     if problem.bodies is None:
         tiny = ContactProblem(one, zero - one[0], np.full((1, 2), 0.5), np.zeros(1))
     solve(tiny, solver=solver, max_iterations=5)
+    if solver in ("auto", "interior"):
+        warm_up_second_order(tiny)
