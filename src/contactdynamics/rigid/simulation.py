@@ -175,17 +175,17 @@ class Simulation(Access):
             function(self)
         if self.steps % SORT_EVERY == 0 and len(self.model.balls.radius) >= SORT_FROM:
             self._sort()
-        h, bodies = self.time_step, self.bodies
         step = self._free_motion()
+        h, model, rows = self.time_step, self.model, self.rows
         moved = clock()
-        self.contact_set.detect(self.model, step, self.rows)
+        self.contact_set.detect(model, step, rows)
         detected = clock()
-        found = self.contact_set.solve(self.model, step, self.rows, self._settings())
+        found = self.contact_set.solve(model, step, rows, self._settings())
         solved = clock()
         if self._hardest is not None:
             self._hardest.consider(self, step, found)
         self._book(step, found.residual)
-        motion.drift(bodies.position, bodies.orientation, self.rows, h / 2)
+        motion.drift(model.bodies.position, model.bodies.orientation, rows, h / 2)
         self._follow_gravity((self.steps + 1) * h)
         if self.recovery > 0:
             self._recover(step)
@@ -224,13 +224,13 @@ class Simulation(Access):
 
     def _free_motion(self) -> Step:
         """Drive, drift to the midpoint, and give the bodies the free velocity u_r that they have without contacts."""
-        h, b, middle = self.time_step, self.bodies, self.time + self.time_step / 2
-        self.loading.drive(self.rows, middle)
-        self._before[:] = self.rows
-        motion.drift(b.position, b.orientation, self.rows, h / 2)
+        h, b, rows, middle = self.time_step, self.bodies, self.rows, self.time + self.time_step / 2
+        self.loading.drive(rows, middle)
+        self._before[:] = rows
+        motion.drift(b.position, b.orientation, rows, h / 2)
         self._follow_gravity(middle)
-        self.loading.relax(b, self.rows, middle, h)
-        self._free[:] = self.rows
+        self.loading.relax(b, rows, middle, h)
+        self._free[:] = rows
         return Step(self.time, h, 0.0, self.penetration == "anticipate", False, self._before, self._free)
 
     def run(self, *, until: float, progress: bool | None = None) -> "Simulation":
