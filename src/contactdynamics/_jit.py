@@ -15,7 +15,9 @@ import time
 from pathlib import Path
 
 import numba
-from numba.core import event
+from numba.core import compiler, event, sigutils
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
 
 CONSTANTS = ("state.py", "materials.py", "contract.py", "touches.py", "step.py")  # without kernels, but used by some
 KEPT_CACHES = 3  # older versions' machine code to keep beside the current one
@@ -111,6 +113,48 @@ COMPILATION = _Compilation()
 event.register("numba:compile", COMPILATION)
 
 
+class _Part(JITCodeLibrary):
+    """A kernel compiled because another one calls it: it goes into that one's machine code, and has none of its own.
+
+    To optimise and translate it alone as well would take a fifth of the time of compilation.
+    """
+
+    exact = True  # no product and sum in one rounding: otherwise the order of optimisations decides which are joined
+
+    def _optimize_final_module(self):
+        if not self.exact:  # the others are left to the kernels that call them
+            super()._optimize_final_module()
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name):
+        """None."""
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self):
+        return self
+
+    def set_env(self, name, env):
+        """Nothing to set."""
+
+
+class _Compiler(compiler.Compiler):
+    """Numba's compiler, which makes parts (`_Part`) of the kernels that others call, and whole ones of the others."""
+
+    def define_pipelines(self):
+        if COMPILATION.depth > 1:
+            state = self.state
+            state.flags.no_cpython_wrapper = True
+            state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.exact = not state.flags.fastmath
+            state.library.enable_object_caching()
+        return super().define_pipelines()
+
+
 def clock() -> float:
     """Seconds on a clock that stands still while kernels are compiled: what steps take, in the first run too."""
     return time.perf_counter() - COMPILATION.seconds
@@ -137,21 +181,45 @@ def kernel(function=None, /, *, inline=False, contract=False):
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = CACHE or before
     try:
-        return _own_types_only(numba.njit(cache=CACHE is not None, **options)(function))
+        if numba.config.DISABLE_JIT:
+            return function
+        return _Parts(numba.njit(cache=CACHE is not None, pipeline_class=_Compiler, **options)(function)).dispatcher
     finally:
         numba.config.CACHE_DIR = before
 
 
-def _own_types_only(dispatcher):
-    """Keep what is compiled for named tuples of a user's program, such as a space of its own, out of the cache.
+class _Parts:
+    """Lets a dispatcher of Numba have parts (`_Part`) for kernels that call it, and whole kernels for Python.
 
-    The index of a kernel names the types that it was compiled for, and cannot be read where one of them is not found.
+    Not in the cache are parts, and what is compiled for named tuples of a user's program, such as a space of its own:
+    the index of a kernel names the types that it was compiled for, and cannot be read where one of them is not found.
     """
-    cache = getattr(dispatcher, "_cache", None)  # none where kernels are interpreted
-    if hasattr(cache, "save_overload"):
-        save = cache.save_overload
-        cache.save_overload = lambda types, code: None if _foreign(getattr(types, "args", types)) else save(types, code)
-    return dispatcher
+
+    def __init__(self, dispatcher):
+        self.dispatcher = dispatcher
+        self._compile, dispatcher.compile = dispatcher.compile, self.compile
+        self._add, dispatcher.add_overload = dispatcher.add_overload, self.add
+        self._save, dispatcher._cache.save_overload = dispatcher._cache.save_overload, self.save
+
+    def compile(self, signature):
+        """Compile for these types; a part that Python calls is made whole."""
+        types, known = tuple(sigutils.normalize_signature(signature)[0]), self.dispatcher.overloads
+        with global_compiler_lock:  # no other thread compiles: it may be at work on a kernel that needs the part
+            if COMPILATION.depth == 0 and types in known and isinstance(known[types].library, _Part):
+                del known[types]
+            return self._compile(signature)
+
+    def add(self, code) -> None:
+        """Enter what was compiled; a part is not for Python."""
+        if isinstance(code.library, _Part):
+            self.dispatcher.overloads[tuple(code.signature.args)] = code
+        else:
+            self._add(code)
+
+    def save(self, signature, code) -> None:
+        """Keep whole kernels for types of this package."""
+        if not isinstance(code.library, _Part) and not _foreign(getattr(signature, "args", signature)):
+            self._save(signature, code)
 
 
 def _foreign(types) -> bool:

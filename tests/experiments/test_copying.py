@@ -65,6 +65,8 @@ def test_a_copied_experiment_runs(name, work, cdyn):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default::contactdynamics.errors.EnergyWarning")  # the quick bridge is told
+@pytest.mark.filterwarnings("default::contactdynamics.errors.StepWarning")  # and angular grains of their step
 @pytest.mark.parametrize("name", sorted(set(runner.names()) - set(QUICK)))
 def test_a_copied_experiment_runs_too(name, work, cdyn):
     test_a_copied_experiment_runs(name, work, cdyn)

@@ -7,6 +7,7 @@ import time
 
 import numba
 import numpy as np
+import pytest
 
 import contactdynamics as cd
 from contactdynamics import _jit, cli
@@ -101,6 +102,54 @@ def test_a_program_says_once_that_it_compiles(tmp_path):
     assert "at each start" in said(tmp_path / "file") and "CONTACTDYNAMICS_CACHE" in said(tmp_path / "file")
     silenced = "import logging; logging.getLogger('contactdynamics').setLevel('ERROR')\n" + ONE_KERNEL
     assert said(tmp_path / "other", silenced) == ""
+
+
+PARTS = """
+import threading
+import numpy as np
+from contactdynamics._jit import kernel
+
+@kernel
+def twice(x, k):
+    return 2.0 * x[k]
+
+@kernel
+def total(x):
+    out = 0.0
+    for k in range(x.size):
+        out += twice(x, k)
+    return out
+
+x = np.arange(4.0)
+wrong = []
+
+def whole_or_part(n):
+    for k in range(50):
+        value = total(x) if (n + k) % 2 else twice(x, 3) + 6.0
+        wrong.extend([value] * (value != 12.0))
+
+if first == "both":
+    workers = [threading.Thread(target=whole_or_part, args=(n,)) for n in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+elif first == "total":
+    print(total(x), twice(x, 1), total(x))
+else:
+    print(twice(x, 1), total(x))
+print(len(wrong), twice(np.ones(2, dtype=np.float32), 1), total(np.ones(2, dtype=np.float32)))
+"""
+
+
+@pytest.mark.parametrize("first, line", [("total", "12.0 2.0 12.0\n"), ("twice", "2.0 12.0\n"), ("both", "")])
+def test_a_kernel_serves_its_callers_and_python_whoever_comes_first(first, line, tmp_path):
+    script = tmp_path / "parts.py"
+    script.write_text(f"first = {first!r}\n{PARTS}")
+    for _ in range(2):  # compiled, and from the cache
+        done = subprocess.run([sys.executable, script], capture_output=True, text=True,
+                              env={**os.environ, "CONTACTDYNAMICS_CACHE": str(tmp_path / "cache")})  # fmt: skip
+        assert done.stdout == line + "0 2.0 4.0\n", done.stderr
 
 
 def test_compilation_is_no_part_of_the_stages():
