@@ -6,29 +6,12 @@ import math
 import platform
 from datetime import date
 from difflib import get_close_matches
-from functools import wraps
 from inspect import signature
 from pathlib import Path
 
 from .._version import __version__
 from ..errors import InputError
-from ..experiments.options import Option, Options, chosen
-
-
-def takes(**told: Option):
-    """A benchmark with these options, keyword arguments of its function: default, meaning and bounds stand together."""
-
-    def with_options(function):
-        options = Options(**told)
-
-        @wraps(function)
-        def benchmark(echo, *argument, **settings):
-            return function(echo, *argument, **(options | settings))
-
-        benchmark.options = options
-        return benchmark
-
-    return with_options
+from ..experiments.options import Options, chosen
 
 
 def _functions() -> dict:

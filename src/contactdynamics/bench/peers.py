@@ -21,7 +21,8 @@ from ..errors import InputError
 from ..experiments.options import Option
 from ..rigid.simulation import Simulation
 from ..state import FREE
-from . import heaps, takes
+from . import heaps
+from .options import takes
 from .speed import box_scene, scene_files
 
 SCRIPTS = Path(__file__).parents[3] / "benchmarks" / "peers"

@@ -25,7 +25,7 @@ from ..files.problems import read_problem, write_problem
 from ..problem.form import ContactProblem
 from ..problem.residual import judge
 from ..problem.solving import SOLVERS, solve, warm_up
-from . import takes
+from .options import takes
 from .peers import SCRIPTS, _environment
 
 COLLECTION = Path(__file__).parents[3] / "benchmarks" / "problems"

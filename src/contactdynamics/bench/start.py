@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from ..experiments.options import Option
-from . import takes
+from .options import takes
 
 IMPORT = """
 import time

@@ -21,7 +21,7 @@ from ..files import hdf5 as storage
 from ..files.recorders import HDF5
 from ..rigid.simulation import ConvergenceWarning
 from ..state import FREE
-from . import takes
+from .options import takes
 
 RELAXATION, WATCH = 3.0, 1.0  # s after the last grain, and the last part of it, in which drift and overlap are measured
 USUAL = pile.PARAMETERS["tolerance"]  # poured with more seeds

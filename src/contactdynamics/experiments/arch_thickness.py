@@ -112,6 +112,7 @@ def by_hinges(voussoirs) -> float:
 
 
 def build(parameters):
+    """The thinnest arch by the one-step test, by linear programmes and by hinges; its map over friction."""
     n, friction, accuracy = (parameters[key] for key in ("voussoirs", "friction", "accuracy"))
     undecided = []
 
@@ -182,6 +183,7 @@ def check(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    """The map over friction, and the arch."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, 4.8), layout="constrained")
     _draw_map(left, outcome, parameters)
     _draw_arch(right, outcome, parameters)

@@ -56,6 +56,7 @@ class Fall(NamedTuple):
 
 
 def build(parameters):
+    """A `Fall` of the bridge for each friction."""
     frictions = parameters["frictions"]
     if not frictions or not parameters["reading"] <= parameters["travel"]:
         raise InputError(
@@ -114,6 +115,7 @@ def smooth(values, width=25) -> np.ndarray:
 
 
 def numbers(outcome: Fall) -> dict:
+    """What is read from one fall: hinges, joints that slid, force over the weight of the arch."""
     joints = _bridge.joints(outcome.bridge, outcome.start, outcome.reading)
     weight = 9.81 * outcome.start.masses[outcome.bridge.arch.voussoirs].sum()
     force = smooth(outcome.force)
@@ -181,6 +183,7 @@ def check(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    """Successive states, force against displacement, and the film."""
     return {"figure": states(outcome), "force": forces(outcome, parameters), "film": moving(outcome)}
 
 

@@ -40,6 +40,7 @@ TABLE = (1, -1, 1)  # floor, table, floor
 
 
 def build(parameters):
+    """Impacts of two spheres, superballs under a table and on a floor, rows of balls, and the map of the bar."""
     incoming, law = checked(parameters), law_of(parameters)
     outgoing, status, energy = balls.collide([incoming], mass_ratio=parameters["mass_ratio"], **law)
     angles = np.radians(np.linspace(0, 88, parameters["angles"]))
@@ -167,6 +168,7 @@ def check(outcome, parameters):
 
 
 def bar_rows(bar, parameters):
+    """The rows of the verdict that are about the bar."""
     rows = [
         Row("bar: error of the energy after impact, whole map", 0.0, bar["error"], bar["error"] < 1e-9, "closed form")
     ]
@@ -190,6 +192,7 @@ def bar_rows(bar, parameters):
 
 
 def results_of(outcome, parameters, sticking):
+    """The numbers of the summary."""
     bar = outcome["bar"]
     return {
         "outgoing": outcome["outgoing"],
@@ -218,6 +221,7 @@ def critical_angle(parameters):
 
 
 def figure(outcome, parameters):
+    """Angles after impact, paths of the superballs, speeds in the row, energy of the bar."""
     figure, ((one, two), (three, four)) = plt.subplots(2, 2, figsize=(11, 8.5), layout="constrained")
     draw_angles(one, outcome, parameters)
     draw_superball(two, outcome)
@@ -227,6 +231,7 @@ def figure(outcome, parameters):
 
 
 def draw_angles(ax, outcome, parameters):
+    """Velocities after impact over the angle, beside the formula."""
     degrees, (outgoing, status, _) = np.degrees(outcome["angles"]), outcome["sweep"]
     theory = np.array([balls.formula(v, **law_of(parameters))[0] for v in outcome["swept"]])
     ax.plot(degrees, theory, "k-", lw=0.8)
@@ -241,6 +246,7 @@ def draw_angles(ax, outcome, parameters):
 
 
 def draw_superball(ax, outcome):
+    """The paths under a table and on a floor."""
     for key, colour, name in (("table", "#b2182b", "under a table"), ("floor", "#2166ac", "on a floor")):
         _, places, _ = outcome[key]
         ax.plot(*places.T, color=colour, lw=1.2, label=name)
@@ -252,6 +258,7 @@ def draw_superball(ax, outcome):
 
 
 def draw_row(ax, outcome, count):
+    """Speeds of a row of balls, struck together and in turn."""
     width, ball = 0.13, np.arange(1, count + 1)
     bars = [(f"together, ρ = {rho:g}", outcome["together"][rho], shade) for rho, shade in
             zip(RESTITUTIONS, ("#fdae61", "#f46d43", "#a50026"), strict=True)]  # fmt: skip
@@ -268,6 +275,7 @@ def draw_row(ax, outcome, count):
 
 
 def draw_bar(figure, ax, bar, parameters):
+    """Energy after over energy before, over both angles."""
     ratio = bar["ratio"].T
     spread = max(1e-6, np.abs(ratio - 1).max())
     image = ax.pcolormesh(bar["tilt"], bar["heading"], ratio, cmap="RdBu_r", vmin=1 - spread, vmax=1 + spread,

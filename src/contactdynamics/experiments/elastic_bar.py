@@ -91,6 +91,7 @@ def rms(fields, weights):
 
 
 def build(p):
+    """Motions of the bar for several meshes, steps and speeds of sliding, and one by an explicit scheme."""
     counts = [p["elements"] // k for k in (8, 4, 2, 1)]
     motions = {n: strike(p, n) for n in counts}
     with np.errstate(all="ignore"):
@@ -161,6 +162,7 @@ def check(outcome, p):
 
 
 def figure(outcome, p):
+    """Waves, force, energies, convergence, steps, sliding."""
     figure, axes = plt.subplots(2, 3, figsize=(14.5, 8), layout="constrained")
     finest = list(outcome["motions"].values())[-1]
     unit = p["length"] / p["wave_speed"]
@@ -174,6 +176,7 @@ def figure(outcome, p):
 
 
 def waves(ax, figure, motion, p, unit):
+    """The velocity field over time and height."""
     heights = np.linspace(0.0, 1.0, motion.q.shape[1] - 1)
     field = motion.u[:, 1:].T / p["speed"]
     shown = ax.pcolormesh(motion.times / unit, heights, field, cmap="coolwarm", vmin=-1.3, vmax=1.3, rasterized=True)
@@ -183,6 +186,7 @@ def waves(ax, figure, motion, p, unit):
 
 
 def force(ax, motion, p, unit):
+    """The contact force over time, beside the exact one."""
     impedance = p["mass"] / p["length"] * p["wave_speed"] * p["speed"]
     ax.plot(
         motion.times[1:] / unit, motion.impulses[:, 0, 0] / motion.step / impedance, "k", lw=0.9, label="computed, P/h"
@@ -211,6 +215,7 @@ def energies(ax, motion, unit):
 
 
 def convergence(ax, outcome, p):
+    """Errors over the number of elements."""
     table = {n: measures(p, motion) for n, motion in outcome["motions"].items()}
     n = np.array(list(table), dtype=float)
     for key, goal, marker, name in (
@@ -228,6 +233,7 @@ def convergence(ax, outcome, p):
 
 
 def steps(ax, outcome, p):
+    """The rebound over the Courant number."""
     courants = list(outcome["courants"])
     rebounds = [measures(p, outcome["courants"][c])["rebound"] for c in courants]
     ax.semilogx(courants, rebounds, "ko-", ms=4, lw=1)
@@ -237,6 +243,7 @@ def steps(ax, outcome, p):
 
 
 def sliding(ax, outcome, p, unit):
+    """Horizontal speeds over time, beside the exact ones."""
     for k, (w, motion) in enumerate(outcome["slides"].items()):
         ax.plot(motion.times / unit, motion.u[:, 0] / p["speed"], f"C{k}", lw=1.2, label=f"w = {w / p['speed']:g} v")
         ax.plot(motion.times / unit, exact_slide(p, w, motion.times) / p["speed"], "k--", lw=0.7)

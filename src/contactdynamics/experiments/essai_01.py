@@ -33,10 +33,12 @@ NUMBER = 2 * math.pi / WAVE
 
 
 def wall(x):
+    """The height of the wall at x."""
     return HEIGHT * np.sin(NUMBER * x)
 
 
 def particle(scheme, step, until, **options) -> Motion:
+    """The motion of the falling particle by one scheme."""
     sinusoid = Constraint(
         gap=lambda t, q: q[1] - HEIGHT * math.sin(NUMBER * q[0]),
         gradient=lambda t, q: np.array([-HEIGHT * NUMBER * math.cos(NUMBER * q[0]), 1.0]),
@@ -51,6 +53,7 @@ def particle(scheme, step, until, **options) -> Motion:
 
 
 def build(parameters):
+    """Motions by reflection, ELAST and INEL, at the step of the report and at twice the step."""
     step, until = parameters["step"], parameters["until"]
     return {
         "reflection": particle("reflection", step, until),
@@ -86,6 +89,7 @@ def check(outcome, parameters):
 
 
 def check_elastic(outcome, step):
+    """Results and rows of the elastic schemes."""
     impulses, gains, total = rebounds(outcome["reflection"])
     _, coarse, _ = rebounds(outcome["reflection_coarse"])
     identity = np.abs(gains * total / (step * GRAVITY * impulses / 2) - 1).max()
@@ -123,6 +127,7 @@ def check_elastic(outcome, step):
 
 
 def check_inel(outcome, step):
+    """Results and rows of INEL."""
     motion = outcome["inel"]
     lost = {key: split_loss(outcome[key]) for key in ("inel", "inel_coarse")}
     shocks, curved = lost["inel"]
@@ -162,6 +167,7 @@ def split_loss(motion):
 
 
 def figure(outcome, parameters):
+    """The two plates, and the energies."""
     return {"figure": plates(outcome), "energy": energies(outcome)}
 
 

@@ -26,6 +26,7 @@ QUICK = {}
 
 
 def build(parameters):
+    """Motions by ELAST and by naive reflection."""
     return {scheme: pendulum.pendulum(scheme, parameters) for scheme in ("elast", "reflection")}
 
 
@@ -133,6 +134,7 @@ def check_reflection(motion, reference):
 
 
 def figure(outcome, parameters):
+    """The two plates, one for each scheme."""
     figure, axes = plt.subplots(2, 1, figsize=(8.2, 10), layout="constrained")
     caption = pendulum.caption(parameters)
     pendulum.draw(axes[0], outcome["elast"], "ELAST", caption, numbered=19)

@@ -26,6 +26,7 @@ ANTICIPATIONS = ("-0.5", "0", "0.5")
 
 
 def build(parameters):
+    """Motions by ELAST with the cone taken behind, at and ahead of the particle."""
     return {key: pendulum.pendulum("elast", parameters, anticipation=float(key)) for key in ANTICIPATIONS}
 
 
@@ -72,6 +73,7 @@ def check(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    """The two plates: what the cone behind and the cone ahead do."""
     figure, axes = plt.subplots(2, 1, figsize=(8.2, 10), layout="constrained")
     for ax, key, what in zip(axes, ("-0.5", "0.5"), ("growing violation", "wrong incursions"), strict=True):
         caption = pendulum.caption(parameters, f"\nanticipation A_V = {key}")

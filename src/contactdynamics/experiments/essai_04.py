@@ -48,6 +48,7 @@ PRINTED_RMS = {"-0.02": 8184, "-0.01": 4025, "0": 207, "0.01": 3486, "0.02": 687
 
 
 def build(parameters):
+    """Motions for each anticipation of the gradient, and the exact angles."""
     step = parameters["step"]
     return {
         "motions": {key: pendulum.pendulum("elast", float(key), step) for key in ANTICIPATIONS},
@@ -141,10 +142,12 @@ def check(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    """Curves, and the printed table with what differs."""
     return {"figure": curves(outcome, parameters), "table": numbers(outcome, parameters)}
 
 
 def curves(outcome, parameters):
+    """Violations and angles for each anticipation."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
     colours = dict(zip(ANTICIPATIONS, plt.cm.coolwarm(np.linspace(0, 1, 5)), strict=True)) | {"0": "k"}
     for key, motion in outcome["motions"].items():

@@ -28,6 +28,7 @@ REVOLUTION = 4 / pendulum.SPIN * float(ellipk(4 * pendulum.GRAVITY / pendulum.RA
 
 
 def build(parameters):
+    """Motions for each anticipation, one at half the step, and the exact angles."""
     step = parameters["step"]
     return {
         "motions": {key: pendulum.pendulum("inel", float(key), step) for key in ANTICIPATIONS},
@@ -101,10 +102,12 @@ def loss_in_revolution(motion):
 
 
 def figure(outcome, parameters):
+    """Curves, and the printed table with what differs."""
     return {"figure": curves(outcome, parameters), "table": numbers(outcome, parameters)}
 
 
 def curves(outcome, parameters):
+    """Violations, angles and energies for each anticipation."""
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14, 4.6), layout="constrained")
     colours = dict(zip(ANTICIPATIONS, plt.cm.coolwarm(np.linspace(0, 1, 5)), strict=True)) | {"0.5": "k"}
     for key, motion in outcome["motions"].items():

@@ -134,6 +134,7 @@ def exact() -> Exact:
 
 
 def build(parameters):
+    """Motions at the step of the plate, at half of it and without anticipation, and the exact events."""
     step = parameters["step"]
     return {
         "plate": thrown(step, 0.5),
@@ -156,6 +157,7 @@ class Events(NamedTuple):
 
 
 def events(motion: Motion) -> Events:
+    """What is read from a motion: shock, last contact with the vase, landing, violation, rim, momentum, energy."""
     vase, plane = (np.flatnonzero(motion.impulses[:, k, 0] > 0) for k in (0, 1))
     r, z = np.hypot(motion.q[:, 0], motion.q[:, 1]), motion.q[:, 2]
     shock, last = vase[0], vase[-1]
@@ -253,6 +255,7 @@ def plate_rows(plate, plain, reference):
 
 
 def figure(outcome, parameters):
+    """The plate: the vase from the side and from above."""
     figure, (side, top) = plt.subplots(
         2, 1, figsize=(7.2, 13), sharex=True, layout="constrained", height_ratios=(84, 126)
     )

@@ -36,6 +36,7 @@ FIELD = np.array([0.0, 0.0, -GRAVITY])
 
 
 def build(parameters):
+    """Motions at the step of the plate and at a fine one, and the exact events."""
     anticipation = parameters["anticipation"]
     steps = sorted({parameters["step"], parameters["fine_step"]}, reverse=True)
     return {

@@ -89,6 +89,7 @@ def bar(step: float, anticipation: float, until: float) -> Motion:
 
 
 def build(parameters):
+    """Motions at the step of the plate and at a fine one, and the exact events."""
     fine, anticipation = parameters["fine_step"], parameters["anticipation"]
     return {
         "plate": bar(parameters["step"], anticipation, PLATE_ENDS),
@@ -248,6 +249,7 @@ def plate_rows(motion: Motion, times: dict) -> list[Row]:
 
 
 def figure(outcome, parameters):
+    """The plate, and the same at the fine step."""
     drawing, axes = plt.subplots(1, 2, figsize=(15, 8), layout="constrained")
     titles = f"plate 10: step {parameters['step']:g}", f"refined: step {parameters['fine_step']:g}"
     for ax, key, title in zip(axes, ("plate", "refined"), titles, strict=True):

@@ -163,6 +163,7 @@ def conveyor(amplitude: float) -> Table:
 
 
 def build(parameters):
+    """Motions of the three plates, longer ones of plate 12, and plate 13 in a frame at rest."""
     starts = np.linspace(5, 130, parameters["starts"])
     return {
         "plate_11": ride(CIRCULAR, NOTHING, parameters["steps_per_period"], 30),
@@ -332,6 +333,7 @@ def nearest(values: list[float], wanted: float) -> float:
 
 
 def figure(outcome, parameters):
+    """The three plates."""
     return {
         "figure": figure_13(outcome["plate_13"]),
         "plate_11": figure_11(outcome["plate_11"], parameters["steps_per_period"]),
@@ -340,6 +342,7 @@ def figure(outcome, parameters):
 
 
 def figure_11(motion: Motion, steps: int):
+    """Plate 11: the path that becomes a circle."""
     drawing, ax = plt.subplots(figsize=(7, 8), layout="constrained")
     results, _ = plate_11(motion, steps)
     x, y = motion.q[: 12 * steps + 1, :2].T

@@ -96,6 +96,7 @@ def initial(parameters):
 
 
 def build(parameters):
+    """The motion of the plate, and where asked a short twin by the midpoint scheme."""
     duration, step = parameters["duration"], parameters["step"]
     chatter, start = system(parameters), initial(parameters)
     motion = integrate(chatter, *start, step=step, until=duration, scheme="planar_friction")
@@ -324,6 +325,7 @@ LENGTH = GRIP[1] - ARM  # of the segment drawn from A along Gy1: it ends in D
 
 
 def figure(outcome, parameters):
+    """The plate of the torque: positions, and what shows its regime."""
     motion, torque = outcome["motion"], parameters["torque"]
     shocks = shocks_of(motion)
     regime, kinds = regime_of(motion, shocks)

@@ -41,6 +41,7 @@ GROOVE, SLOPE, GROOVE_FRICTION, GRAVITY = math.radians(25), math.radians(60), 0.
 
 
 def build(parameters):
+    """The friction surface of the bar, its motions by both selections, oblique impacts, and a particle in a corner."""
     system, start = bar(parameters)
     return {
         "surface": friction_surface(system, start),
@@ -211,6 +212,7 @@ def check(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    """The bar, its friction surface and coefficients, motions, energies of impacts, and the corner."""
     picture, axes = plt.subplots(2, 3, figsize=(14, 8), layout="constrained")
     draw_bar(axes[0, 0], parameters)
     draw_surface(axes[0, 1], outcome["surface"])
@@ -229,6 +231,7 @@ def figure(outcome, parameters):
 
 
 def draw_bar(axes, parameters):
+    """The bar in its lowest place."""
     l, theta = parameters["length"], lowest(parameters)
     end = l * np.array([math.cos(theta), math.sin(theta)])
     ground = end[1]
@@ -268,6 +271,7 @@ def draw_surface(axes, surface):
 
 
 def draw_coefficients(axes, surface, parameters):
+    """The coefficients for both senses over that of the contact."""
     theta = lowest(parameters)
     limit = 1 / abs(math.tan(theta)) if theta else math.inf
     top = max(2 * parameters["friction"], 1.6 * min(limit, 2.0), 0.5)
@@ -289,6 +293,7 @@ def draw_coefficients(axes, surface, parameters):
 
 
 def draw_impacts(axes, ratios, parameters):
+    """Energy after over energy before, for both laws."""
     for (name, values), style in zip(ratios.items(), ("-", "--"), strict=True):
         label = {"generalised": "generalised friction", "midpoint": "Newton and Coulomb"}[name]
         axes.plot(ANGLES, values.max(axis=1), style, label=label)

@@ -49,6 +49,7 @@ def settle(count, width, parameters):
 
 
 def build(parameters):
+    """Two packings at rest, the solutions of their contact problems from many guesses, and what statics allows."""
     small = settle(parameters["small"], WIDTHS["small"] * RADIUS, parameters)
     width = WIDTHS["disks"] * RADIUS * (parameters["disks"] / 200) ** 0.5
     large = settle(parameters["disks"], width, parameters)
@@ -127,6 +128,7 @@ def summary(widths):
 
 
 def figure(outcome, parameters):
+    """The small packing, the clouds of its least certain forces, and how uncertain those of the large one are."""
     figure, ((one, two), (three, four)) = plt.subplots(2, 2, figsize=(11, 9), layout="constrained")
     found = outcome["found"]
     chosen = np.argsort(-found.width[:, 0])[:4]

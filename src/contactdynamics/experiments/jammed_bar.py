@@ -101,6 +101,7 @@ def outcome_of(motion):
 
 
 def build(parameters):
+    """The solutions of the bar's contact problem from many guesses, and its motions after several thrusts."""
     angle, friction = math.radians(parameters["angle_degrees"]), parameters["friction"]
     least, step = minimal_thrust(angle, friction), parameters["step"]
     system = bar(angle, friction)
@@ -176,6 +177,7 @@ def is_stuck(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    """The bar, its motions after several thrusts, and the solutions found."""
     figure = plt.figure(figsize=(12, 5), layout="constrained")
     grid = figure.add_gridspec(1, 3, width_ratios=(1.25, 1, 0.45))
     left, middle = figure.add_subplot(grid[0]), figure.add_subplot(grid[1])
@@ -233,4 +235,5 @@ def draw_found(ax, outcome, parameters):
 
 
 def thrust_unit(outcome):
+    """What thrusts are drawn over: the least one, or the weight where none is possible."""
     return outcome["least"] if math.isfinite(outcome["least"]) else WEIGHT

@@ -143,6 +143,7 @@ def jumps(motion, height=1e-3):
 
 
 def build(parameters):
+    """The map of regimes, rods that slide into the shock at three steps, and chalks on a board."""
     angle, step = math.radians(parameters["angle_degrees"]), parameters["step"]
     steps = [step, step / 4, step / 16]
     band = critical_angles(parameters["friction"])
@@ -223,6 +224,7 @@ def check(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    """The map, the shock, the way into it, and the chalk."""
     figure, ((one, two), (three, four)) = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
     draw_map(one, outcome["map"], parameters)
     draw_shock(two, outcome, parameters)
@@ -232,6 +234,7 @@ def figure(outcome, parameters):
 
 
 def draw_map(ax, m, parameters):
+    """Regimes over angle and friction."""
     from matplotlib.colors import ListedColormap
 
     colours = ("#d9d9d9", "#a6cee3", "#e31a1c", "#fdbf6f")
@@ -250,6 +253,7 @@ def draw_map(ax, m, parameters):
 
 
 def draw_shock(ax, outcome, parameters):
+    """Speeds of the end of the rod, which stops at once."""
     for (h, motion), style in zip(outcome["rods"].items(), ("o-", "s-", ".-"), strict=True):
         tip = motion.u[:, 0] + np.sin(motion.q[:, 2]) * motion.u[:, 2]
         ax.plot(motion.times, tip, style, ms=4, lw=1, label=f"step {h:g}")
@@ -273,6 +277,7 @@ def draw_approach(ax, outcome):
 
 
 def draw_chalk(ax, motions):
+    """Heights of the chalk above the board."""
     gaps = {gamma: motion.q[:, 0] - np.sin(motion.q[:, 1]) for gamma, motion in motions.items()}
     top = max(gap.max() for gap in gaps.values())
     for k, (gamma, motion) in enumerate(motions.items()):

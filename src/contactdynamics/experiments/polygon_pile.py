@@ -54,6 +54,7 @@ class Pile(NamedTuple):
 
 
 def build(parameters):
+    """A pile of disks and one of polygons, poured in the same way."""
     p = parameters
     low, high = (int(s) for s in p["sides"])
     return {"disks": pour(p, None, "run-disks"), "polygons": pour(p, packings.Irregular(sides=(low, high)), "run")}
@@ -149,6 +150,7 @@ def check(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    """The piles, their force chains, and the directions of contacts."""
     return {"figure": piles(outcome), "chains": chains(outcome), "directions": roses(outcome)}
 
 

@@ -32,6 +32,7 @@ QUICK = {"step": 2e-3, "duration": 2.0, "ratios": 5}
 
 
 def build(parameters):
+    """Blocks at rest, on impact, tilted and released, shaken, and on the verge of toppling."""
     p = parameters
     block = Block(p["width"], p["height"])
     return {
@@ -195,6 +196,7 @@ def sticking(block) -> float:
 
 
 def figure(outcome, parameters):
+    """Speeds after impact, the released and the shaken block."""
     figure, axes = plt.subplots(1, 3, figsize=(14, 4.3), layout="constrained")
     _draw_ratios(axes[0], outcome, parameters)
     for ax, name, title in ((axes[1], "released", "tilted and released"), (axes[2], "shaken", "shaken")):

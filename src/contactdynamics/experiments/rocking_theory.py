@@ -91,6 +91,7 @@ def newton(slenderness, restitution):
 
 
 def build(parameters):
+    """The impact asked for, those over the slenderness for several frictions, and a whole motion."""
     s, friction = parameters["slenderness"], parameters["friction"]
     slender = np.linspace(0.3, 6, parameters["grid"])
     return {
@@ -165,6 +166,7 @@ def check(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    """Speeds after impact over the slenderness, and the angle over time."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
     fine = np.linspace(0.3, 6, 600)
     for k, g in enumerate(FRICTIONS):

@@ -88,6 +88,7 @@ def wall(parameters, times, accelerations):
 
 
 def build(parameters):
+    """The ground motion, what statics says of the wall, and the wall shaken as asked and gently."""
     p = parameters
     times, values = motion(p)
     scene, _ = wall(p, times, values)
@@ -121,6 +122,7 @@ def least_acceleration(frame, friction=None) -> float:
 
 
 def shake(p, times, values, name="run") -> Shaken:
+    """The wall under a ground motion: frames, how far blocks are apart, and energies."""
     scene, blocks = wall(p, times, values)
     sim = Simulation(scene, time_step=p["step"], tolerance=p["tolerance"], on_failure="ignore")
     count = round(times[-1] / p["step"])
@@ -174,6 +176,7 @@ def check(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    """The wall at some instants, the ground motion, and how far blocks are from their places."""
     shaken = outcome["shaken"]
     figure = plt.figure(figsize=(12, 5.6), layout="constrained")
     grid = figure.add_gridspec(2, 4, height_ratios=(0.8, 1))

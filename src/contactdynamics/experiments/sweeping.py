@@ -36,6 +36,7 @@ SPRINGS_OF_WATER = 9  # streams that enter at the top
 
 
 def build(parameters):
+    """A dragged point by two schemes and several steps, a turning polygon, drops in a cave, springs."""
     checked(parameters)
     count = round(parameters["duration"] / parameters["step"])  # the step nearest to the one asked that divides it
     steps = [parameters["duration"] / (count * 2**k) for k in range(parameters["halvings"] + 1)]
@@ -93,6 +94,7 @@ def turn(sides, steps):
 
 
 def rotation(t):
+    """The matrix of a turn by t."""
     return np.array([[math.cos(t), -math.sin(t)], [math.sin(t), math.cos(t)]])
 
 
@@ -142,6 +144,7 @@ def sources():
 
 
 def drip(point, steps):
+    """The path of a drop in the cave."""
     return sweep(CAVE, point, np.linspace(0.0, DEPTH, steps + 1))
 
 
@@ -212,6 +215,7 @@ def check(outcome, parameters):
 
 
 def centres(swept, parameters):
+    """Where the centre of the dragging disk is."""
     return np.stack([parameters["speed"] * swept.times, np.zeros(len(swept.times))], axis=1)
 
 
@@ -221,6 +225,7 @@ def reach(parameters):
 
 
 def figure(outcome, parameters):
+    """The cave, and the motions in the plane."""
     return {"figure": cave_picture(outcome), "plane": plane_pictures(outcome, parameters)}
 
 
@@ -249,6 +254,7 @@ def cave_picture(outcome):
 
 
 def plane_pictures(outcome, parameters):
+    """Tractrix and its errors, polygon, springs."""
     picture, axes = plt.subplots(2, 2, figsize=(11, 8.4), layout="constrained")
     draw_tractrix(axes[0, 0], outcome, parameters)
     draw_errors(axes[0, 1], outcome, parameters)
@@ -266,6 +272,7 @@ def plane_pictures(outcome, parameters):
 
 
 def draw_tractrix(axes, outcome, parameters):
+    """The dragged point, beside the exact curve."""
     coarse = {name: runs[0] for name, runs in outcome["dragged"].items()}
     fine = np.linspace(0, parameters["duration"], 400)
     radius, speed = parameters["radius"], parameters["speed"]
@@ -281,6 +288,7 @@ def draw_tractrix(axes, outcome, parameters):
 
 
 def draw_errors(axes, outcome, parameters):
+    """Errors over the step, for both schemes."""
     steps = np.array(outcome["steps"])
     for (name, runs), mark in zip(outcome["dragged"].items(), ("o-", "x-"), strict=True):
         axes.loglog(steps, [errors(s, parameters) for s in runs], mark, mfc="none", lw=1, label=name)
@@ -291,6 +299,7 @@ def draw_errors(axes, outcome, parameters):
 
 
 def draw_polygon(axes, swept, sides):
+    """The point in the turning polygon."""
     angles = 2 * math.pi * (np.arange(sides + 1) + 0.5) / sides
     corners = np.stack([np.cos(angles), np.sin(angles)], axis=1) / math.cos(math.pi / sides)
     end = 0.95 * math.tan(math.pi / sides)

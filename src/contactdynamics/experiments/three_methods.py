@@ -140,6 +140,7 @@ SYSTEMS = {"curve": curve, "bar": bar, "stack": stack}
 
 
 def build(p):
+    """Each system by the three methods, at several costs."""
     return {name: compare(make(p), p) for name, make in SYSTEMS.items()}
 
 
@@ -226,6 +227,7 @@ def check(outcome, p):
 
 
 def figure(outcome, p):
+    """The systems, and error against cost."""
     figure, axes = plt.subplots(3, 3, figsize=(13.5, 11), layout="constrained", height_ratios=(1.1, 1, 1))
     drawings = {"curve": draw_curve, "bar": draw_bar, "stack": draw_stack}
     for column, (name, part) in enumerate(outcome.items()):
@@ -245,6 +247,7 @@ def figure(outcome, p):
 
 
 def draw_curve(ax, motion):
+    """The particle on the curve."""
     a = np.linspace(0, math.pi / 2, 60)
     ax.fill(np.append(np.sin(a), 0), np.append(np.cos(a), 0), color="0.88")
     ax.plot(np.sin(a), np.cos(a), color="0.5", lw=1)
@@ -259,6 +262,7 @@ def draw_curve(ax, motion):
 
 
 def draw_bar(ax, motion):
+    """The falling bar."""
     for k in np.linspace(0, len(motion.times) - 1, 15).round().astype(int):
         x, y, a = motion.q[k]
         shade = str(0.8 - 0.8 * k / (len(motion.times) - 1))
@@ -269,6 +273,7 @@ def draw_bar(ax, motion):
 
 
 def draw_stack(ax, motion):
+    """The three disks, before and after."""
     for k, style in ((0, ":"), (-1, "-")):
         for radius, centre in zip(RADII, motion.q[k].reshape(3, 2), strict=True):
             ax.add_patch(plt.Circle(centre, radius, fill=False, ls=style, lw=1.2))
