@@ -121,8 +121,8 @@ def _ours(name: str, problem: ContactProblem, solver: str, tolerance: float, sec
             best = report
         if cpu_clock() - begin > SHORT:
             break
-    return Run(name, problem.contacts, solver, tolerance, best.converged, best.residual, best.cpu_seconds,
-               best.iterations)  # fmt: skip
+    success = best.converged and best.cpu_seconds <= seconds
+    return Run(name, problem.contacts, solver, tolerance, success, best.residual, best.cpu_seconds, best.iterations)
 
 
 def _present(echo, pythons: dict) -> dict:
