@@ -132,3 +132,5 @@ def test_the_collection():
         problem = cd.read_problem(path)
         assert problem.bodies is not None and problem.contacts >= 25 and path.stat().st_size < 100_000
         assert len(description(path)) > 40
+        report = cd.solve(problem, tolerance=1e-8)[1]
+        assert report.converged and not report.evidence, path.name
