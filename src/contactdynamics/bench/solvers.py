@@ -163,11 +163,17 @@ def _theirs(name, problem: ContactProblem, solver: str, command: list, tolerance
         if line is None or line["impulses"] is None:
             runs.append(Run(name, problem.contacts, solver, tolerance, False, np.nan, spent, 0))
             continue
-        residual = judge(problem, np.array(line["impulses"]).reshape(problem.velocity.shape), tolerance).residual
+        impulses = _unit(problem) * np.array(line["impulses"]).reshape(problem.velocity.shape)
+        residual = judge(problem, impulses, tolerance).residual
         success = bool(residual <= tolerance * (1 + 1e-6) and line["seconds"] <= seconds)
         runs.append(Run(name, problem.contacts, solver, tolerance, success, residual, line["seconds"],
                         line["iterations"]))  # fmt: skip
     return runs, next((line["version"] for line in found.values()), None)
+
+
+def _unit(problem: ContactProblem) -> float:
+    """The largest free velocity, by which those of another code are divided: its measures are absolute where small."""
+    return float(np.abs(problem.velocity).max(initial=0.0)) or 1.0
 
 
 def _job(problem: ContactProblem, solver: str, tolerances, scratch: Path) -> dict:
@@ -175,9 +181,9 @@ def _job(problem: ContactProblem, solver: str, tolerances, scratch: Path) -> dic
     from scipy.sparse import coo_array
 
     m, d = problem.velocity.shape
-    w = problem.blocks.tocoo()
-    plain = ContactProblem(problem.blocks, problem.velocity, problem.friction, problem.gap)
-    np.savez(scratch / "arrays.npz", row=w.row, column=w.col, value=w.data, q=problem.velocity.ravel(),
+    w, unit = problem.blocks.tocoo(), _unit(problem)
+    plain = ContactProblem(problem.blocks, problem.velocity / unit, problem.friction, problem.gap)
+    np.savez(scratch / "arrays.npz", row=w.row, column=w.col, value=w.data, q=plain.velocity.ravel(),
              mu=problem.friction[:, 0], dimension=d)  # fmt: skip
     plane, text = None, scratch / "problem.dat"
     if d == 3:
@@ -186,7 +192,7 @@ def _job(problem: ContactProblem, solver: str, tolerances, scratch: Path) -> dic
         plane = scratch / "plane.dat"
         write_problem(plain, plane)
         wide = np.zeros((m, 3))
-        wide[:, :d] = problem.velocity
+        wide[:, :d] = plain.velocity
         place = (3 * np.arange(m)[:, None] + np.arange(d)).ravel()
         still = np.setdiff1d(np.arange(3 * m), place)
         own = np.repeat(w.tocsr().diagonal().reshape(m, d).mean(axis=1), 3 - d)
