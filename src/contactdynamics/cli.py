@@ -176,6 +176,34 @@ def plot(file, time, out):
     click.echo(f"written to {out}")
 
 
+@commands.command("export")
+@click.argument("file")
+@click.option("--vtk", metavar="DIR", type=click.Path(path_type=Path), help="Series for ParaView, into a folder.")
+@click.option("--csv", metavar="DIR", type=click.Path(path_type=Path), help="Tables, into a folder.")
+@click.option("--ovito", metavar="FILE", type=click.Path(path_type=Path), help="Extended XYZ for OVITO and ASE.")
+@click.option("--every", default=1, show_default=True, help="Take each so many frames; the last one is always in.")
+@click.option("--force", is_flag=True, help="Replace what an earlier export left there.")
+def export(file, vtk, csv, ovito, every, force):
+    """Write a run for other programs and people: --vtk, --csv, --ovito, one or several."""
+    from .files import hdf5 as storage
+    from .progress import counted
+    from .views import export as exporting
+
+    asked = {name: place for name, place in (("vtk", vtk), ("csv", csv), ("ovito", ovito)) if place}
+    if not asked:
+        raise InputError("export was told no form; give --vtk DIR, --csv DIR or --ovito FILE.")
+    with storage.open(file) as recording:
+        for name, place in asked.items():
+            count = len(exporting.chosen(recording, every))
+            with counted(f"{name}: frames", count) as advance:
+                write = getattr(exporting, f"export_{name}")
+                done = write(recording, place, every=every, force=force, advance=advance)
+            click.echo(f"written to {place}: {count} frames")
+            if name == "ovito" and done:
+                click.echo(f"cdyn: {done} bodies with corners are left out: XYZ has balls alone, --vtk all.", err=True)
+    return 0
+
+
 @commands.command("resume")
 @click.argument("file")
 @click.option("--until", type=float, help="Simulated time at which to stop [default: that of the run].")

@@ -1,4 +1,4 @@
-"""The progress bar of a run: elapsed and remaining time, simulated time, bodies, contacts, sweeps, residual."""
+"""Progress bars: of a run (time elapsed and left, simulated time, bodies, contacts, sweeps, residual), of a count."""
 
 import contextlib
 import sys
@@ -35,3 +35,19 @@ def progress_bar(simulation, count: int, wanted: bool | None):
                 bar.update(task, completed=done, description=text)
 
         yield advance
+
+
+@contextlib.contextmanager
+def counted(what: str, count: int):
+    """A function to call after each of ``count`` things; it draws a bar on a terminal, and does nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("left"),
+               TimeRemainingColumn(compact=True))  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), refresh_per_second=4) as bar:
+        task = bar.add_task(what, total=count)
+        yield lambda: bar.advance(task)

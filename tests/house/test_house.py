@@ -27,6 +27,7 @@ LAYERS = [
     {"files"},
     {"rigid", "analysis"},
     {"plotting"},
+    {"views"},
     {"experiments"},
     {"bench"},
     {"cli"},
