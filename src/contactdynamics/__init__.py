@@ -10,7 +10,8 @@ from ._version import __version__
 
 _NAMES = {
     "BodyForm": "problem.form",
-    "Cluster": "scenes.shapes.balls",
+    "Box": "scenes.shapes.polyhedra",
+    "Cluster": "scenes.shapes.clusters",
     "Constraint": "systems.system",
     "ContactProblem": "problem.form",
     "Disk": "scenes.shapes.balls",
@@ -22,6 +23,7 @@ _NAMES = {
     "Motion": "systems.motion",
     "Plane": "scenes.shapes.balls",
     "Polygon": "scenes.shapes.polygons",
+    "Polyhedron": "scenes.shapes.polyhedra",
     "Rectangle": "scenes.shapes.polygons",
     "Scene": "scenes.scene",
     "Simulation": "rigid.simulation",
@@ -67,13 +69,15 @@ if TYPE_CHECKING:  # what editors and type checkers see of the names above
     from .scenes import packings as packings
     from .scenes.loads import Drive as Drive
     from .scenes.scene import Scene as Scene
-    from .scenes.shapes.balls import Cluster as Cluster
     from .scenes.shapes.balls import Disk as Disk
     from .scenes.shapes.balls import HalfPlane as HalfPlane
     from .scenes.shapes.balls import Plane as Plane
     from .scenes.shapes.balls import Sphere as Sphere
+    from .scenes.shapes.clusters import Cluster as Cluster
     from .scenes.shapes.polygons import Polygon as Polygon
     from .scenes.shapes.polygons import Rectangle as Rectangle
+    from .scenes.shapes.polyhedra import Box as Box
+    from .scenes.shapes.polyhedra import Polyhedron as Polyhedron
     from .systems import elastic as elastic
     from .systems import events as events
     from .systems import penalty as penalty

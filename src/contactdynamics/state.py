@@ -158,7 +158,7 @@ class Balls(NamedTuple):
 
 
 class Corners(NamedTuple):
-    """Corners of polygons, counter-clockwise, in the order of their bodies and parts (2D).
+    """Corners of polygons (2D, counter-clockwise) and of polyhedra (3D), in the order of their bodies and parts.
 
     Part p of a body is convex and held by the body's ball number p (see `Balls`).
     """
@@ -169,6 +169,18 @@ class Corners(NamedTuple):
 
 
 NO_CORNERS = Corners(np.zeros((0, 3)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+class Rims(NamedTuple):
+    """The faces of polyhedra by their corners, counter-clockwise from outside, in the order of bodies, parts, faces."""
+
+    corner: np.ndarray  # (R,) number in its part
+    face: np.ndarray  # (R,) number in its part
+    body: np.ndarray  # (R,) row of the body
+    part: np.ndarray  # (R,) number of the part in its body
+
+
+NO_RIMS = Rims(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
 
 
 class Planes(NamedTuple):
@@ -206,6 +218,7 @@ class Model(NamedTuple):
     drives: dict  # identity -> (velocity function, spin function)
     forces: dict  # identity -> (force function, torque function)
     corners: Corners = NO_CORNERS
+    rims: Rims = NO_RIMS
 
     __repr__ = short
 
@@ -331,6 +344,12 @@ class Frame(NamedTuple):
     materials: np.ndarray = NO_CORNERS.body  # (N,) of the bodies; empty where the frame carries no laws
     laws: tuple = ()  # the `Law` of each pair of materials that can meet
     law_index: np.ndarray = np.zeros((0, 0), dtype=np.int64)  # (M, M) place in laws of a pair of materials, or -1
+    solid_corners: np.ndarray = NO_CORNERS.place  # (V, 3) corners of polyhedra in space, part after part
+    solid_starts: np.ndarray = np.zeros(1, dtype=np.int64)  # (Q+1,) part k has the corners starts[k] to starts[k+1]
+    solid_bodies: np.ndarray = NO_CORNERS.body  # (Q,) row of the body
+    face_corners: np.ndarray = NO_RIMS.corner  # (R,) places in solid_corners, face after face, seen from outside
+    face_starts: np.ndarray = np.zeros(1, dtype=np.int64)  # (F+1,) face k has the corners starts[k] to starts[k+1]
+    face_bodies: np.ndarray = NO_RIMS.body  # (F,) row of the body
 
     __repr__ = short
 

@@ -6,7 +6,8 @@
     /bodies/*        what does not change, one row per body that ever was: identity, mass, inertia, kind, ...
     /balls/*         radius, centre, body (identity), material of the spheres and disks
     /planes/*        normal, body (identity), material
-    /corners/*       place, body (identity), part of the corners of polygons; the ball number `part` of a body holds it
+    /corners/*       place, body (identity), part of the corners of polygons and polyhedra; ball `part` of a body holds it
+    /rims/*          corner, face, body (identity), part: the corners of each face of a polyhedron, seen from outside
     /frames/*        one row per frame: time, step, gravity, first row and number of rows in /frame_bodies and
                      /frame_contacts
     /frame_bodies/*  identity, position, orientation, velocity, scaled_spin of all frames, one after the other
@@ -321,8 +322,9 @@ class Recording:
         self.version = said["version"]
         self.parameters = soundness.parameters_of(said["parameters"], path)
         tables, rows = dict(soundness.TABLES), {}
-        if soundness.found(file, path, "corners") is None:  # none in old files
-            tables.pop("corners")
+        for name in ("corners", "rims"):
+            if soundness.found(file, path, name) is None:  # none in old files
+                tables.pop(name)
         for name, columns in tables.items():
             rows[name] = soundness.check_table(file, path, name, columns)
         if soundness.found(file, path, "frames/gravity") is not None:
@@ -458,11 +460,11 @@ def make_frame(
     time, step, time_step, d, gravity, tables: Tables, contacts: Contacts,
     laws: tuple = ((), np.zeros((0, 0), dtype=np.int64)),
 ) -> Frame:  # fmt: skip
-    """A `Frame` from arrays of a simulation or a file; balls that hold polygons are not in it, the polygons are.
+    """A `Frame` from arrays of a simulation or a file; of polygons and polyhedra it has these, not the balls around.
 
     ``laws`` are those of `Materials.laws`.
     """
-    b, balls, planes, corners = tables
+    b, balls, planes, corners, rims = tables
     material = np.full(len(b.mass), -1, dtype=np.int64)
     material[balls.body], material[planes.body] = balls.material, planes.material
     turned = quaternions.product(b.orientation, quaternions.conjugate(b.principal))
@@ -474,17 +476,31 @@ def make_frame(
         pure = np.concatenate([np.zeros((len(local), 1)), local], axis=1)
         return quaternions.product(quaternions.product(q, pure), quaternions.conjugate(q))[:, 1:]
 
-    # A body made of polygons has as many balls as parts, and no other ones.
-    new_part = (np.diff(corners.body, prepend=-1) != 0) | (np.diff(corners.part, prepend=-1) != 0)
-    starts = np.append(np.flatnonzero(new_part), len(corners.body))
+    # A body made of polygons or polyhedra has as many balls as parts, and no other ones.
+    starts = _starts(corners.body, corners.part)
     balls = take(balls, ~np.isin(balls.body, corners.body))
+    shown = (b.position[corners.body] + placed(corners.place, corners.body))[:, :d], starts, corners.body[starts[:-1]]
+    none = tuple(Frame._field_defaults[f"polygon_{name}"] for name in ("corners", "starts", "bodies"))
+    solids = tuple(Frame._field_defaults[f"solid_{name}"] for name in ("corners", "starts", "bodies"))
+    polygons, solids = (shown, solids) if d == 2 else (none, shown)
+    key = np.stack([corners.body, corners.part], axis=1)[starts[:-1]]  # in order: where each part begins
+    part = np.searchsorted(key[:, 0] * (1 + key[:, 1].max(initial=0)) + key[:, 1],
+                           rims.body * (1 + key[:, 1].max(initial=0)) + rims.part)  # fmt: skip
+    faces = _starts(rims.body, rims.part, rims.face)
     return Frame(
         time, step, time_step, d, gravity, b.identity, b.position[:, :d], rotations, b.velocity[:, :d], spins, b.mass,
         b.kind, balls.radius, (b.position[balls.body] + placed(balls.centre, balls.body))[:, :d], balls.body,
         placed(planes.normal, planes.body)[:, :d], b.position[planes.body][:, :d], contacts,
-        (b.position[corners.body] + placed(corners.place, corners.body))[:, :2], starts, corners.body[starts[:-1]],
-        material, *laws,
+        *polygons, material, *laws, *solids, starts[part] + rims.corner, faces, rims.body[faces[:-1]],
     )  # fmt: skip
+
+
+def _starts(*columns) -> np.ndarray:
+    """(k+1,) where the values of the columns change: the begin of each of k runs of rows, and their end."""
+    new = np.zeros(len(columns[0]), dtype=bool)
+    for column in columns:
+        new |= np.diff(column, prepend=-1) != 0
+    return np.append(np.flatnonzero(new), len(new))
 
 
 # ---- going on ------------------------------------------------------------------------------------------------------
@@ -583,7 +599,7 @@ def checkpoint(recording: Recording) -> dict:
     path = recording.path
     out = soundness.read_checkpoint(recording.file, path)
     identity = recording._rows(len(recording) - 1)[0]["identity"]
-    balls, planes, _ = recording._present(identity)
+    balls, planes, *_ = recording._present(identity)
     laws = len(recording.parameters.get("order", []))
     soundness.check_checkpoint(path, out, len(identity), len(balls.body), len(planes.body), laws)
     if out["numbers"][1] <= identity[-1]:

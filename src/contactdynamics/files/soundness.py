@@ -21,6 +21,7 @@ TABLES = {
     "balls": {"radius": (REAL, ()), "centre": (REAL, (3,)), "body": (WHOLE, ()), "material": (WHOLE, ())},
     "planes": {"normal": (REAL, (3,)), "body": (WHOLE, ()), "material": (WHOLE, ())},
     "corners": {"place": (REAL, (3,)), "body": (WHOLE, ()), "part": (WHOLE, ())},
+    "rims": {"corner": (WHOLE, ()), "face": (WHOLE, ()), "body": (WHOLE, ()), "part": (WHOLE, ())},
     "frames": {"time": (REAL, ()), "step": (WHOLE, ()), "body_start": (WHOLE, ()), "bodies": (WHOLE, ()),
                "contact_start": (WHOLE, ()), "contacts": (WHOLE, ())},
     "frame_bodies": {"identity": (WHOLE, ()), "position": (REAL, (3,)), "orientation": (REAL, (4,)),
@@ -32,8 +33,10 @@ GRAVITY = {"gravity": (REAL, (3,))}  # of each frame, where it changes
 MEMORY = {"first": (np.int32, ()), "second": (np.int32, ()), "impulse": (REAL, (3,)), "moment": (REAL, (3,)),
           "status": (NAME, ()), "plane": (TRUTH, ())}  # fmt: skip
 TOUCHES = {"touch_index": (np.int32, (6,)), "touch_memory": (REAL, (3,)), "touch_status": (NAME, ())}
+JOINTS = {"joint_index": (np.int32, (6,)), "joint_place": (REAL, (7,)), "joint_memory": (REAL, (6,)),
+          "joint_status": (NAME, ())}  # fmt: skip
 SINGLE = {"numbers": (WHOLE, ()), "seconds": (REAL, ()), "sums": (REAL, ()), "works": (REAL, (4,)),
-          "touch_planes": (WHOLE, ()), "row_order": (WHOLE, ()), "ball_order": (WHOLE, ()),
+          "touch_planes": (WHOLE, ()), "joint_planes": (WHOLE, ()), "row_order": (WHOLE, ()), "ball_order": (WHOLE, ()),
           "watch": (REAL, ())}  # fmt: skip
 NEEDED = {*MEMORY, "numbers", "seconds", "sums", "works"}  # of a checkpoint; files without polygons lack the others
 NUMBER = (int, float)
@@ -168,6 +171,32 @@ def check_bodies(path, static: dict, parts: dict, materials: int) -> None:
         part = first + corners.part
         check_values(path, "corners/part", np.diff(part, prepend=0) >= 0, "in the order of the parts")
         check_values(path, "corners/part", np.bincount(part)[part] >= 3, "one of a part of three corners or more")
+    check_rims(path, balls, corners, parts["rims"])
+
+
+def check_rims(path, balls, corners, rims) -> None:
+    """Faces that close each polyhedron: every edge is passed once in either direction."""
+    if not len(rims.body):
+        return
+    first = np.searchsorted(balls.body, rims.body)
+    of_body = np.searchsorted(balls.body, rims.body, "right") - first
+    check_values(path, "rims/part", (rims.part >= 0) & (rims.part < of_body), "the number of a part of its body")
+    ball = first + rims.part
+    held = np.bincount(np.searchsorted(balls.body, corners.body) + corners.part, minlength=len(balls.body))
+    check_values(path, "rims/corner", (rims.corner >= 0) & (rims.corner < held[ball]), "a corner of its part")
+    check_values(path, "rims/face", (rims.face >= 0) & (rims.face < len(rims.face)), "the number of a face")
+    key = ball * (1 + rims.face.max()) + rims.face
+    check_values(path, "rims/face", np.diff(key, prepend=0) >= 0, "in the order of parts and faces")
+    _, group, size = np.unique(key, return_inverse=True, return_counts=True)
+    check_values(path, "rims/face", size[group] >= 3, "one of a face of three corners or more")
+    start = np.flatnonzero(np.diff(key, prepend=-1))
+    after = np.arange(1, len(key) + 1)
+    after[np.append(start[1:], len(key)) - 1] = start
+    most = 1 + int(rims.corner.max())
+    there = (ball * most + rims.corner) * most + rims.corner[after]
+    back = (ball * most + rims.corner[after]) * most + rims.corner
+    once = len(np.unique(there)) == len(there)
+    check_values(path, "rims/corner", np.isin(there, back) & once, "on an edge that two faces share")
 
 
 def _unit(vectors) -> np.ndarray:
@@ -214,18 +243,20 @@ def check_frame(path, k: int, bodies: dict, contacts: dict, known: np.ndarray) -
 def read_checkpoint(file, path) -> dict:
     """The arrays of the checkpoint, by name."""
     out = {}
-    for columns in (MEMORY, TOUCHES, *({name: column} for name, column in SINGLE.items())):
+    for columns in (MEMORY, TOUCHES, JOINTS, *({name: column} for name, column in SINGLE.items())):
         if set(columns) & NEEDED or any(found(file, path, f"checkpoint/{name}") is not None for name in columns):
             check_table(file, path, "checkpoint", columns)
             out |= read_table(file, path, "checkpoint", columns)
-    if ("touch_index" in out) != ("touch_planes" in out):
-        raise damaged(path, "checkpoint/touch_index and checkpoint/touch_planes are not there together")
+    for name in ("touch", "joint"):
+        if (f"{name}_index" in out) != (f"{name}_planes" in out):
+            raise damaged(path, f"checkpoint/{name}_index and checkpoint/{name}_planes are not there together")
     return out
 
 
 def check_checkpoint(path, c: dict, bodies: int, balls: int, planes: int, laws: int) -> None:
     """What the next step needs: memory of pairs that there are, an order of the rows, a ledger of the laws."""
-    rows_of = {"works": laws, "seconds": 5, "row_order": bodies, "ball_order": balls, "watch": 4, "touch_planes": 1}
+    rows_of = {"works": laws, "seconds": 5, "row_order": bodies, "ball_order": balls, "watch": 4, "touch_planes": 1,
+               "joint_planes": 1}  # fmt: skip
     for name, rows in rows_of.items():
         if name in c and len(c[name]) != rows:
             raise damaged(path, f"checkpoint/{name} has {len(c[name])} rows, {rows} expected")
@@ -234,17 +265,21 @@ def check_checkpoint(path, c: dict, bodies: int, balls: int, planes: int, laws: 
             raise damaged(path, f"checkpoint/{name} is no order of {len(c[name])} rows")
     if len(c["numbers"]) not in (2, 3) or (c["numbers"] < 0).any() or not 0 < len(c["sums"]) < 20:
         raise damaged(path, "checkpoint/numbers or checkpoint/sums has other rows than expected")
-    for name in {"works", "seconds", "sums", "impulse", "moment", "touch_memory", "watch"} & set(c):
+    for name in {"works", "seconds", "sums", "impulse", "moment", "touch_memory", "joint_memory", "joint_place",
+                 "watch"} & set(c):  # fmt: skip
         check_values(path, f"checkpoint/{name}", np.isfinite(c[name]), "finite")
     where = [("second", c["second"], balls), ("first", c["first"], np.where(c["plane"], planes, balls))]
     split = int((~c["plane"]).sum())
     check_values(path, "checkpoint/plane", c["plane"] == (np.arange(len(c["plane"])) >= split), "after pairs of balls")
-    if "touch_index" in c:
-        if not 0 <= c["touch_planes"][0] <= len(c["touch_index"]):
-            raise damaged(path, f"checkpoint/touch_planes is {c['touch_planes'].tolist()[:3]}")
-        first, second, law = c["touch_index"][:, [0, 1, 5]].T
-        many = np.where(np.arange(len(first)) < c["touch_planes"][0], balls, planes)
-        where += [("touch_index", first, many), ("touch_index", second, balls), ("touch_index", law, max(laws, 1))]
+    for name in ("touch_", "joint_"):
+        if name + "index" not in c:
+            continue
+        split, index = c[name + "planes"], c[name + "index"]
+        if not 0 <= split[0] <= len(index):
+            raise damaged(path, f"checkpoint/{name}planes is {split.tolist()[:3]}")
+        first, second, law = index[:, [0, 1, 5]].T
+        many = np.where(np.arange(len(first)) < split[0], balls, planes)
+        where += [(name + "index", first, many), (name + "index", second, balls), (name + "index", law, max(laws, 1))]
     for name, numbers, many in where:
         check_values(path, f"checkpoint/{name}", (numbers >= 0) & (numbers < many), "in range")
 

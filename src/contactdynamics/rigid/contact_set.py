@@ -17,17 +17,19 @@ from .equations.contract import Mobility
 from .equations.diagonal import Diagonal
 from .equations.full import Full
 from .equations.planar import Planar
+from .equations.spatial import Spatial
 from .neighbours import Neighbours
 from .order import arrange, as_found, slices
 from .search.balls import BallSearch
 from .search.contract import DIAGONAL, Outlook, Overlap
 from .search.polygons import PolygonSearch
+from .search.polyhedra import PolyhedronSearch
 from .solvers import scratch_arrays
 from .space import OPEN
 from .step import Goal, Step
 from .threads import Team
 
-SEARCHES, EQUATIONS = (BallSearch, PolygonSearch), (Diagonal, Full, Planar)
+SEARCHES, EQUATIONS = (BallSearch, PolygonSearch, PolyhedronSearch), (Diagonal, Full, Planar, Spatial)
 SMALL = 500  # contacts up to which one thread is faster
 FIRST = 1e-3  # of the tolerance: the goal of a step without memory where quiet steps are improved: see `solvers.aim`
 ALONE = Team(1)

@@ -16,11 +16,27 @@ from ..display import picture
 from ..errors import InputError, as_numbers, check_flags, check_function, is_number, is_whole
 from ..problem.laws import Law
 from ..signatures import LawOptions, MaterialOptions
-from ..state import DRIVEN, FIXED, FREE, NO_CORNERS, Balls, Bodies, Corners, Model, Planes, Springs, read_only
+from ..state import (
+    DRIVEN,
+    FIXED,
+    FREE,
+    NO_CORNERS,
+    NO_RIMS,
+    Balls,
+    Bodies,
+    Corners,
+    Model,
+    Planes,
+    Rims,
+    Springs,
+    read_only,
+)
 from .loads import Drive, Profile, as_function, constant
 from .materials import Materials
-from .shapes.balls import Cluster, Disk, HalfPlane, Plane, Sphere
+from .shapes.balls import Disk, HalfPlane, Plane, Sphere
+from .shapes.clusters import Cluster
 from .shapes.polygons import Polygon
+from .shapes.polyhedra import Polyhedron
 from .tables import NO_BALLS, NO_PLANES, Tables, join, join_all
 
 
@@ -210,11 +226,11 @@ class Scene:
     def add_many(
         self, shapes, *, material: str, position, velocity=None, spin=None, rotation=None, fixed: bool = False
     ) -> np.ndarray:
-        """Add many spheres (disks or polygons in 2D) at once and return their numbers (k,).
+        """Add many spheres or polyhedra (disks or polygons in 2D) at once and return their numbers (k,).
 
         ``shapes`` is an array of radii (k,), one radius or shape for all, or a sequence of spheres or disks, or of
-        polygons; ``position`` (k, d), ``velocity``, ``spin`` and (for polygons) the angle ``rotation`` one for all or
-        one each.
+        polygons or polyhedra; ``position`` (k, d), ``velocity``, ``spin`` and (for polygons) the angle or (for
+        polyhedra) the quaternion ``rotation`` one for all or one each.
         """
         self._check_open("add_many", "sim.add_many(...)")
         check_flags("scene.add_many", fixed=fixed)
@@ -223,8 +239,9 @@ class Scene:
         if isinstance(shapes, list | tuple) and any(isinstance(shape, list | tuple) for shape in shapes):
             raise InputError(f"add_many got shapes={shapes!r}; give one row of radii or of shapes.")
         place = self._vectors("position", place, k)
-        if isinstance(shapes, Polygon) or (np.ndim(shapes) == 1 and any(isinstance(s, Polygon) for s in shapes)):
-            return self._add_polygons(shapes, material, place, velocity, spin, rotation, fixed)
+        angular = Polygon | Polyhedron
+        if isinstance(shapes, angular) or (np.ndim(shapes) == 1 and any(isinstance(s, angular) for s in shapes)):
+            return self._add_angular(shapes, material, place, velocity, spin, rotation, fixed)
         if rotation is not None:
             raise InputError("add_many got rotation=... for balls, which look the same; leave it out.")
         round_shape = Disk if self.dimension == 2 else Sphere
@@ -259,30 +276,27 @@ class Scene:
         self._enter(Tables(bodies, Balls(radii, np.zeros((k, 3)), rows, np.full(k, index)), NO_PLANES), index)
         return rows
 
-    def _add_polygons(self, shapes, material, place, velocity, spin, rotation, fixed) -> np.ndarray:
-        """Polygons of `add_many`, as one block."""
+    def _add_angular(self, shapes, material, place, velocity, spin, rotation, fixed) -> np.ndarray:
+        """Polygons or polyhedra of `add_many`, as one block."""
         k = len(place)
-        shapes = [shapes] * k if isinstance(shapes, Polygon) else list(shapes)
+        shapes = [shapes] * k if isinstance(shapes, Polygon | Polyhedron) else list(shapes)
         for shape in shapes:
-            if not isinstance(shape, Polygon):
-                raise InputError(f"add_many got {shape!r} among polygons; add other shapes by a call of their own.")
+            if not isinstance(shape, Polygon | Polyhedron):
+                kind = "polygons" if self.dimension == 2 else "polyhedra"
+                raise InputError(f"add_many got {shape!r} among {kind}; add other shapes by a call of their own.")
             self._checked_shape(shape)
         if len(shapes) != k:
             raise InputError(f"add_many got {len(shapes)} shapes and {k} positions; give as many of both.")
         index = self.materials.index(material)
         speed, turning = self._vectors("velocity", velocity, k), self._spins(spin, k)
         self._check_fixed(fixed, speed, turning)
-        angle = as_numbers("rotation", 0.0 if rotation is None else rotation)
-        if angle.shape not in ((), (1,), (k,)) or not np.isfinite(angle).all():
-            raise InputError(f"rotation has the shape {angle.shape} or contains nan; give one angle (rad) per body.")
-        angle, kind, first = np.broadcast_to(angle, (k,)), FIXED if fixed else FREE, self.count
+        orientation, kind, first = self._orientations(rotation, k), FIXED if fixed else FREE, self.count
         blocks = []
         for n, shape in enumerate(shapes):
             row = slice(n, n + 1)
             blocks.append(
-                self._solid(shape, index, place[row], self._orientation(angle[n]), speed[row], turning[row], kind, None,
-                            None)
-            )  # fmt: skip
+                self._solid(shape, index, place[row], orientation[row], speed[row], turning[row], kind, None, None)
+            )
             self.count += 1
         self.count = first
         self._enter(join_all(blocks), index)
@@ -319,15 +333,26 @@ class Scene:
         )  # fmt: skip
         k = len(radii)
         balls = Balls(radii, centres @ axes, np.full(k, self.count), np.full(k, material))
-        return Tables(bodies, balls, NO_PLANES, self._corners(shape))
+        return Tables(bodies, balls, NO_PLANES, self._corners(shape, axes), self._rims(shape))
 
-    def _corners(self, shape) -> Corners:
-        if not isinstance(shape, Polygon):
+    def _corners(self, shape, axes) -> Corners:
+        if isinstance(shape, Polygon):
+            parts = [np.concatenate([part, np.zeros((len(part), 1))], axis=1) for part in shape.parts]
+        else:
+            parts = [vertices @ axes for vertices, _ in getattr(shape, "solids", ())]
+        if not parts:
             return NO_CORNERS
-        flat = np.concatenate(shape.parts)
-        place = np.concatenate([flat, np.zeros((len(flat), 1))], axis=1)
-        part = np.repeat(np.arange(len(shape.parts)), [len(part) for part in shape.parts])
-        return Corners(place, np.full(len(flat), self.count), part)
+        part = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        return Corners(np.concatenate(parts), np.full(len(part), self.count), part)
+
+    def _rims(self, shape) -> Rims:
+        rows = [
+            (corner, number, self.count, part)
+            for part, (_, faces) in enumerate(getattr(shape, "solids", ()))
+            for number, face in enumerate(faces)
+            for corner in face
+        ]
+        return Rims(*np.array(rows, dtype=np.int64).T) if rows else NO_RIMS
 
     def _bodies(self, place, orientation, velocity, spin, kind, mass, inertia, size, simple, principal=None) -> Bodies:
         k = len(place)
@@ -401,15 +426,15 @@ class Scene:
             raise InputError(f"There is no body {body!r}; {there}.")
 
     def _checked_shape(self, shape) -> None:
-        if not isinstance(shape, Sphere | Disk | Plane | HalfPlane | Cluster | Polygon):
+        if not isinstance(shape, Sphere | Disk | Plane | HalfPlane | Cluster | Polygon | Polyhedron):
             raise InputError(
-                f"scene.add got the shape {shape!r}; give a Sphere, Disk, Plane, HalfPlane, Cluster, Polygon or "
-                "Rectangle."
+                f"scene.add got the shape {shape!r}; give a Sphere, Disk, Plane, HalfPlane, Cluster, Polygon, "
+                "Rectangle, Polyhedron or Box."
             )
         if shape.dimension != self.dimension:
             raise InputError(
                 f"{shape!r} is a shape of {shape.dimension} dimensions and the scene has {self.dimension}; "
-                "use Disk, Polygon and HalfPlane with gravity of length 2, Sphere and Plane with length 3."
+                "use Disk, Polygon and HalfPlane with gravity of length 2, Sphere, Polyhedron and Plane with length 3."
             )
 
     @staticmethod
@@ -455,6 +480,17 @@ class Scene:
         if value.shape != (4,) or not np.isfinite(value).all() or not value @ value > 0:
             raise InputError(f"rotation is {rotation!r}; in 3D give a quaternion (w, x, y, z).")
         return value[None] / math.sqrt(value @ value)
+
+    def _orientations(self, rotation, k) -> np.ndarray:
+        """(k, 4) from one rotation for all or one each."""
+        if rotation is None:
+            return np.tile([1.0, 0, 0, 0], (k, 1))
+        value = as_numbers("rotation", rotation)
+        one = () if self.dimension == 2 else (4,)
+        if value.shape not in (one, (1, *one), (k, *one)) or not np.isfinite(value).all():
+            what = "angle (rad)" if self.dimension == 2 else "quaternion (w, x, y, z)"
+            raise InputError(f"rotation has the shape {value.shape} or contains nan; give one {what} per body.")
+        return np.concatenate([self._orientation(each) for each in np.broadcast_to(value, (k, *one))])
 
     def _drive(self, motion):
         drive = motion if isinstance(motion, Drive) else Drive(velocity=motion)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..state import NO_CORNERS, Balls, Bodies, Corners, Planes
+from ..state import NO_CORNERS, NO_RIMS, Balls, Bodies, Corners, Planes, Rims
 
 NO_BALLS = Balls(np.zeros(0), np.zeros((0, 3)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 NO_PLANES = Planes(np.zeros((0, 3)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
@@ -37,6 +37,7 @@ class Tables(NamedTuple):
     balls: Balls = NO_BALLS
     planes: Planes = NO_PLANES
     corners: Corners = NO_CORNERS
+    rims: Rims = NO_RIMS
 
     @property
     def parts(self) -> tuple:

@@ -99,10 +99,15 @@ def contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out):
 @kernel
 def carried_axis(pairs, k, balls, planes, orientation, axes, out):
     """The axis of anisotropic friction of a pair, in space: of the body made of its material, the first of two."""
-    d = axes[pairs.law[k]]
     made_of = balls.material[pairs.first[k]] if k < pairs.balls else planes.material[pairs.first[k]]
-    first = made_of == d[3] or balls.material[pairs.second[k]] != d[3]
-    q = orientation[pairs.a[k]] if first else orientation[pairs.b[k]]
+    second = balls.material[pairs.second[k]]
+    carried(axes[pairs.law[k]], made_of, second, orientation[pairs.a[k]], orientation[pairs.b[k]], out)
+
+
+@kernel
+def carried(d, one, two, turn_one, turn_two, out):
+    """The axis ``d`` (4,) of a law in space, between bodies of the materials ``one`` and ``two``: see `carried_axis`."""
+    q = turn_one if one == d[3] or two != d[3] else turn_two
     tx, ty, tz = 2 * (q[2] * d[2] - q[3] * d[1]), 2 * (q[3] * d[0] - q[1] * d[2]), 2 * (q[1] * d[1] - q[2] * d[0])
     out[0] = d[0] + q[0] * tx + q[2] * tz - q[3] * ty
     out[1] = d[1] + q[0] * ty + q[3] * tx - q[1] * tz

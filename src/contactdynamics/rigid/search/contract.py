@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-# The kinds of equations that contacts may need: all balls; lever arms or other laws; polygons.
-DIAGONAL, FULL, PLANAR = range(3)
-KINDS = 3
+# The kinds of equations that contacts may need: all balls; lever arms or other laws; polygons; polyhedra.
+DIAGONAL, FULL, PLANAR, SPATIAL = range(4)
+KINDS = 4
 
 
 class Outlook(NamedTuple):

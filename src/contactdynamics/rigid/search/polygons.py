@@ -9,19 +9,15 @@ a contact that opens by a rounding, or by the error of the solver, does not let 
 found again. Blocks at rest would otherwise creep by some g h^2 per lost contact.
 """
 
-import copy
-from typing import NamedTuple
-
 import numpy as np
 
 from ..._jit import kernel
 from ...errors import InputError
-from ...scenes.materials import COHESION, TENSION
 from ...state import FREE, OPEN, SEPARATING
 from ..motion import invert_inertia
 from ..space import Open
 from .balls import normal_velocity
-from .contract import PLANAR, Candidates, Outlook, Overlap
+from .contract import PLANAR, Outlook
 from .outlines import (
     COUNT,
     EDGE,
@@ -37,17 +33,7 @@ from .outlines import (
     place_corners,
     speed,
 )
-from .touches import AXIS, END, FEATURE, FIRST, LAW, NEAR, NX, NY, SECOND, SIZE, Touches, X, Y, head_of, touch_arrays
-
-MEMORY = ("index", "memory", "status")
-ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
-
-
-class Rules(NamedTuple):
-    """The laws of pairs of materials."""
-
-    law_index: np.ndarray  # (M, M)
-    sticky: np.ndarray  # (L,) with cohesion or tension
+from .touches import AXIS, END, FEATURE, FIRST, LAW, NEAR, NX, NY, SECOND, SIZE, Touching, X, Y
 
 
 @kernel
@@ -221,40 +207,25 @@ def recover_touches(position, orientation, rows, touches, inverse, depth, keep, 
     return work
 
 
-class PolygonSearch:
+class PolygonSearch(Touching):
     """Active contacts with polygons: see `Search`."""
 
-    equations, size, rests, needs_inertia, sortable = (PLANAR,), "one's inner radius", True, True, False
-
-    def __init__(self):
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop contacts and memory; arrays handed out before stay as they are."""
-        self.found = touch_arrays(0)
-        self._own_arrays()
-
-    def _own_arrays(self) -> None:
-        self._spare, self._filled, self._kind = touch_arrays(0), touch_arrays(0), np.zeros(0, dtype=np.int8)
-
-    @property
-    def status(self) -> np.ndarray:
-        """(K,) of the active contacts."""
-        return self.found.status
+    equations = (PLANAR,)
 
     def derive(self, model, near) -> bool:
         """Follow balls and corners of the model; whether there are polygons."""
-        self.present = len(model.corners.body) > 0
-        if self.present and not isinstance(near.space, Open):
+        self.present = model.dimension == 2 and len(model.corners.body) > 0
+        if not self.present:
+            return False
+        if not isinstance(near.space, Open):
             raise InputError("Polygons need open space; take disks or clusters in a cell, or leave the cell out.")
-        sticky = (model.laws[:, [COHESION, TENSION]] > 0).any(axis=1)
-        self.rules = Rules(model.law_index, sticky)
+        self.rules = self._rules(model)
         self.outline = outlines(model.balls, model.corners)
         corners = np.diff(self.outline.start)
         heights = np.empty((2, int(corners.max(initial=0))))
         self._scratch = Scratch(np.zeros(0, dtype=np.int32), heights, bool((corners == 0).any()))
         self._meetings = meeting_arrays(0)
-        return self.present
+        return True
 
     def find(self, model, near, outlook: Outlook) -> int:
         """Find the active contacts, with the memory of the present ones, which they replace; returns their number."""
@@ -277,32 +248,8 @@ class PolygonSearch:
                 )  # fmt: skip
             if total <= len(out.status):
                 break
-            self._spare = touch_arrays(int(ROOM * total) + 64)
-            self._kind = np.full(len(self._spare.status), PLANAR, dtype=np.int8)
-        self._spare, self._filled = self._filled, out
-        self.found = head_of(out, total, pairs)
-        return total
-
-    def candidates(self) -> Candidates:
-        """The active contacts."""
-        t = self.found
-        return Candidates(t.a, t.b, t.gap, self._kind[: len(t.status)])
-
-    def counts(self) -> dict:
-        """How many contacts belong to which equations."""
-        return {PLANAR: len(self.found.status)}
-
-    def points(self, near, places) -> np.ndarray:
-        """(k, 3) where the contacts in these ``places`` act."""
-        out = np.zeros((len(places), 3))
-        out[:, :2] = self.found.place[places, X:]
-        return out
-
-    def deepest(self, model) -> Overlap:
-        """The largest overlaps."""
-        t = self.found
-        depth, share, k = deepest_touch(t.gap, t.place)
-        return Overlap(depth, share, *((int(t.a[k]), int(t.b[k])) if k >= 0 else (-1, -1)))
+            self._make_room(total)
+        return self._take(out, total, pairs)
 
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`."""
@@ -314,49 +261,15 @@ class PolygonSearch:
         invert_inertia(b.kind, b.inertia, b.orientation, 2, inverse)
         return recover_touches(b.position, b.orientation, rows, t, inverse, depth, keep, most, model.gravity, b.mass)
 
-    def remove(self, ball: np.ndarray, plane: np.ndarray) -> None:
-        """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""
-        t = self.found
-        first, second = t.index[:, FIRST], t.index[:, SECOND]
-        keep = np.concatenate([ball[first[: t.planes]], plane[first[t.planes :]]]) & ball[second]
-        split = int(keep[: t.planes].sum())
-        index, new_ball, new_plane = t.index[keep], np.cumsum(ball) - 1, np.cumsum(plane) - 1
-        index[:split, FIRST] = new_ball[index[:split, FIRST]]
-        index[split:, FIRST] = new_plane[index[split:, FIRST]]
-        index[:, SECOND] = new_ball[index[:, SECOND]]
-        self.found = Touches(*(array[keep] for array in t[:-1]), split)._replace(index=index)
-
     def sizes(self, model) -> np.ndarray:
         """(S,) radii of the balls inside the convex parts."""
         return self.outline.size
 
-    def second_bodies(self, model) -> np.ndarray:
-        """(K,) the second bodies of the contacts."""
-        return model.balls.body[self.found.index[:, SECOND]]
-
-    def renumber(self, order: np.ndarray) -> None:
-        """Not asked for: see `sortable`."""
-        raise NotImplementedError
-
-    def memory(self) -> dict:
-        """The arrays of a checkpoint."""
-        t = self.found
-        held = np.flatnonzero(t.status)
-        arrays = {f"touch_{name}": getattr(t, name)[held] for name in MEMORY}
-        return arrays | {"touch_planes": np.array([int((held < t.planes).sum())])}
-
-    def restore(self, checkpoint: dict) -> None:
-        """Take over the memory of a checkpoint; files without polygons have none."""
-        self.forget()
-        if "touch_index" in checkpoint:
-            held = {name: checkpoint[f"touch_{name}"] for name in MEMORY}
-            blank = touch_arrays(len(held["status"]))
-            self.found = blank._replace(**held, planes=int(checkpoint["touch_planes"][0]))
-
     def trial(self) -> "PolygonSearch":
         """A copy that goes on with the memory, in arrays of its own."""
-        other = copy.copy(self)
-        other._own_arrays()
+        other = super().trial()
+        if not self.present:
+            return other
         other.outline = self.outline._replace(world=self.outline.world.copy(), normal=self.outline.normal.copy())
         other._scratch = self._scratch._replace(apart=self._scratch.apart.copy(), heights=self._scratch.heights.copy())
         other._meetings = meeting_arrays(len(self._meetings.index))

@@ -1,4 +1,4 @@
-"""Shapes and their mass properties: Sphere, Disk, Plane, HalfPlane, Cluster.
+"""Shapes and their mass properties: Sphere, Disk, Plane, HalfPlane.
 
 All geometry is kept in three dimensions; a two-dimensional scene lives in the plane z = 0 and turns about z. A disk is
 a cylinder of unit thickness: densities of 2D scenes are masses per unit area.
@@ -6,12 +6,10 @@ a cylinder of unit thickness: densities of 2D scenes are masses per unit area.
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from ...errors import InputError, as_numbers, is_number
-from .unions import union_of_disks, union_of_spheres
 
 LONGEST = 1e75  # so that its fourth power, in the moments of inertia, is a number
 
@@ -107,59 +105,7 @@ class HalfPlane(_Wall):
     dimension = 2
 
 
-class Cluster:
-    """Several spheres or disks as one rigid body.
-
-    ``radii`` (k,) and ``centres`` (k, 2 or 3) in any frame; the body's position is its centre of mass
-    (``center_of_mass`` in that frame). Overlapping parts count once: the mass properties are those of the union, exact
-    to rounding (see `unions`), and computed when they are first asked for.
-    """
-
-    def __init__(self, radii, centres):
-        self.radii = np.atleast_1d(as_numbers("radii of a Cluster", radii))
-        given = np.atleast_2d(as_numbers("centres of a Cluster", centres))
-        if len(self.radii) == 0 or given.ndim != 2 or given.shape[1] not in (2, 3) or len(given) != len(self.radii):
-            raise InputError(
-                f"Cluster got {len(self.radii)} radii and centres of shape {given.shape}; give as many of both, "
-                "centres with 2 or 3 columns."
-            )
-        if not (np.isfinite(given).all() and np.isfinite(self.radii).all() and (self.radii > 0).all()):
-            raise InputError("Cluster got a radius or a centre that is not a finite number; give positive radii.")
-        self.dimension = given.shape[1]
-        self._given = given.copy()
-
-    def __repr__(self):
-        return f"Cluster of {len(self.radii)} {'disks' if self.dimension == 2 else 'spheres'}"
-
-    @cached_property
-    def _properties(self) -> MassProperties:
-        """Of the union, with its centre in the frame of the centres given."""
-        middle = self._given.mean(axis=0)  # near the cluster: no digits are lost far from the origin
-        union = union_of_disks if self.dimension == 2 else union_of_spheres
-        volume, first, second = union(self.radii, self._given - middle)
-        d = self.dimension
-        moments, squares, shift = np.zeros(3), np.zeros((3, 3)), np.zeros(3)
-        moments[:d], squares[:d, :d], shift[:d] = first, second, middle
-        found = _tensor(volume, moments, squares)
-        found.centre = found.centre + shift
-        return found
-
-    @property
-    def center_of_mass(self) -> np.ndarray:
-        """(d,) in the frame of the centres given."""
-        return self._properties.centre[: self.dimension]
-
-    def mass_properties(self) -> MassProperties:
-        return MassProperties(self._properties.volume, np.zeros(3), self._properties.inertia)
-
-    def balls(self):
-        """The spheres or disks that make up the shape: radii (k,) and centres (k, 3), from the centre of mass."""
-        centres = np.zeros((len(self.radii), 3))
-        centres[:, : self.dimension] = self._given - self.center_of_mass
-        return self.radii, centres
-
-
-def _tensor(volume, first, second):
+def tensor(volume, first, second):
     """Centre of mass and central inertia tensor from the integrals of 1, x (3,) and x x^T (3, 3)."""
     centre = first / volume
     central = second - volume * np.outer(centre, centre)

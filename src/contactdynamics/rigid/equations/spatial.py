@@ -1,0 +1,493 @@
+"""Spatial equations: contacts of polyhedra, with lever arms; three components, five lines of cache.
+
+A contact has the components (n, t, s) of a frame in space. With the arms from the centres of the bodies to the contact
+point over c, and s = c w the scaled spin of a body's row (see `contract`), U = (n, t, s) . (v_b + s_b x arm_b - v_a -
+s_a x arm_a); the impulse F in space changes s by c^2 I^-1 (arm x F). A contact sticks where P - W^-1 U is in its cone;
+where not, `laws.solve_three` solves its problem exactly. Anisotropic friction, rolling and spinning resistance,
+cohesion and tension as in `full`, where the laws are explained.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._jit import kernel
+from ...problem.laws import _project_wedge, natural_map, solve_three
+from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, STATIC, TAU, TENSION
+from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
+from ..search import touches as touch
+from ..search.contract import SPATIAL
+from ..search.polyhedra import NX, NY, NZ, X, Y, Z
+from .contract import KERNELS, Explicit, Held, Kernels, holds_static, local_frame, sinking_speed, target_velocity
+from .full import carried, contact_block, moment_error, solve_contact
+
+# Columns of a contact's row: frame, arms of a and b over c, impulse, target, friction, W, its inverse, the step rho.
+N, T, S, A, B, P, R = 0, 3, 6, 9, 12, 15, 18
+C1, C2, WNN, WNT, WNS, WTT, WTS, WSS, INN, INT, INS, ITT, ITS, ISS, STEP = range(21, 36)
+COLUMNS = 40
+GLUE, PULL, ROLL, SPIN, MOMENT = range(5)  # columns of what only some laws need; the moment has three
+
+
+class SpatialContacts(NamedTuple):
+    """Contacts in the order of their touches (m,)."""
+
+    a: np.ndarray  # (m,) rows of the bodies
+    b: np.ndarray  # (m,)
+    row: np.ndarray  # (m, 40) see the columns above
+    law: np.ndarray  # (m, 7) cohesion h, tension h, rolling and spinning length, moment in the frame
+    status: np.ndarray  # (m,)
+    sink: np.ndarray  # (m,) speed below the target that the solver may leave to this contact, m/s
+    special: np.ndarray  # (1,) whether some law needs more than Coulomb's
+
+
+def spatial_contacts(room: int) -> SpatialContacts:
+    """Empty arrays for ``room`` contacts."""
+    rows = [np.empty(room, dtype=np.uint32) for _ in range(2)]
+    return SpatialContacts(
+        *rows, np.empty((room, COLUMNS)), np.zeros((room, 7)), np.zeros(room, dtype=np.int8), np.empty(room),
+        np.zeros(1, dtype=bool),
+    )  # fmt: skip
+
+
+@kernel(inline=True)
+def velocity(rows, a, b, row, k):
+    """U (n, t, s) of a contact."""
+    x = rows[b, 0] - rows[a, 0] + rows[b, 4] * row[k, B + 2] - rows[b, 5] * row[k, B + 1]
+    y = rows[b, 1] - rows[a, 1] + rows[b, 5] * row[k, B] - rows[b, 3] * row[k, B + 2]
+    z = rows[b, 2] - rows[a, 2] + rows[b, 3] * row[k, B + 1] - rows[b, 4] * row[k, B]
+    x -= rows[a, 4] * row[k, A + 2] - rows[a, 5] * row[k, A + 1]
+    y -= rows[a, 5] * row[k, A] - rows[a, 3] * row[k, A + 2]
+    z -= rows[a, 3] * row[k, A + 1] - rows[a, 4] * row[k, A]
+    return (
+        row[k, N] * x + row[k, N + 1] * y + row[k, N + 2] * z,
+        row[k, T] * x + row[k, T + 1] * y + row[k, T + 2] * z,
+        row[k, S] * x + row[k, S + 1] * y + row[k, S + 2] * z,
+    )
+
+
+@kernel(inline=True)
+def kick(rows, inverse, body, x, y, z, tx, ty, tz):
+    """Change the velocities of a body by an impulse, and by its moment over c."""
+    mass, square = rows[body, 6], rows[body, 7] * rows[body, 7]
+    rows[body, 0] += mass * x
+    rows[body, 1] += mass * y
+    rows[body, 2] += mass * z
+    rows[body, 3] += square * (inverse[body, 0, 0] * tx + inverse[body, 0, 1] * ty + inverse[body, 0, 2] * tz)
+    rows[body, 4] += square * (inverse[body, 1, 0] * tx + inverse[body, 1, 1] * ty + inverse[body, 1, 2] * tz)
+    rows[body, 5] += square * (inverse[body, 2, 0] * tx + inverse[body, 2, 1] * ty + inverse[body, 2, 2] * tz)
+
+
+@kernel(inline=True)
+def push(rows, inverse, a, b, row, k, p, q, r):
+    """Apply an impulse (n, t, s) to the two bodies."""
+    x = row[k, N] * p + row[k, T] * q + row[k, S] * r
+    y = row[k, N + 1] * p + row[k, T + 1] * q + row[k, S + 1] * r
+    z = row[k, N + 2] * p + row[k, T + 2] * q + row[k, S + 2] * r
+    kick(rows, inverse, b, x, y, z, row[k, B + 1] * z - row[k, B + 2] * y, row[k, B + 2] * x - row[k, B] * z,
+         row[k, B] * y - row[k, B + 1] * x)  # fmt: skip
+    kick(rows, inverse, a, -x, -y, -z, row[k, A + 2] * y - row[k, A + 1] * z, row[k, A] * z - row[k, A + 2] * x,
+         row[k, A + 1] * x - row[k, A] * y)  # fmt: skip
+
+
+@kernel
+def twist(rows, inverse, a, b, row, k, p, q, r):
+    """Apply a moment about (n, t, s) to the two bodies."""
+    x = row[k, N] * p + row[k, T] * q + row[k, S] * r
+    y = row[k, N + 1] * p + row[k, T + 1] * q + row[k, S + 1] * r
+    z = row[k, N + 2] * p + row[k, T + 2] * q + row[k, S + 2] * r
+    f, g = 1.0 / rows[b, 7], -1.0 / rows[a, 7]
+    kick(rows, inverse, b, 0.0, 0.0, 0.0, f * x, f * y, f * z)
+    kick(rows, inverse, a, 0.0, 0.0, 0.0, g * x, g * y, g * z)
+
+
+@kernel(inline=True)
+def lever_product(rows, inverse, body, row, k, arm, d, e):
+    """(arm x d) . c^2 I^-1 (arm x e) for two directions d, e of the frame of a contact."""
+    x, y, z = row[k, arm], row[k, arm + 1], row[k, arm + 2]
+    px, py, pz = y * row[k, d + 2] - z * row[k, d + 1], z * row[k, d] - x * row[k, d + 2], x * row[k, d + 1] - y * row[k, d]
+    qx, qy, qz = y * row[k, e + 2] - z * row[k, e + 1], z * row[k, e] - x * row[k, e + 2], x * row[k, e + 1] - y * row[k, e]
+    total = px * (inverse[body, 0, 0] * qx + inverse[body, 0, 1] * qy + inverse[body, 0, 2] * qz)
+    total += py * (inverse[body, 1, 0] * qx + inverse[body, 1, 1] * qy + inverse[body, 1, 2] * qz)
+    total += pz * (inverse[body, 2, 0] * qx + inverse[body, 2, 1] * qy + inverse[body, 2, 2] * qz)
+    return total * rows[body, 7] * rows[body, 7]
+
+
+@kernel
+def fill_block(rows, inverse, a, b, row, k):
+    """The block of W of a contact, its inverse, and the step rho of the residual."""
+    mass = rows[a, 6] + rows[b, 6]
+    nn = mass + lever_product(rows, inverse, a, row, k, A, N, N) + lever_product(rows, inverse, b, row, k, B, N, N)
+    nt = lever_product(rows, inverse, a, row, k, A, N, T) + lever_product(rows, inverse, b, row, k, B, N, T)
+    ns = lever_product(rows, inverse, a, row, k, A, N, S) + lever_product(rows, inverse, b, row, k, B, N, S)
+    tt = mass + lever_product(rows, inverse, a, row, k, A, T, T) + lever_product(rows, inverse, b, row, k, B, T, T)
+    ts = lever_product(rows, inverse, a, row, k, A, T, S) + lever_product(rows, inverse, b, row, k, B, T, S)
+    ss = mass + lever_product(rows, inverse, a, row, k, A, S, S) + lever_product(rows, inverse, b, row, k, B, S, S)
+    row[k, WNN], row[k, WNT], row[k, WNS], row[k, WTT], row[k, WTS], row[k, WSS] = nn, nt, ns, tt, ts, ss
+    c1, c2, c3 = tt * ss - ts * ts, ns * ts - nt * ss, nt * ts - ns * tt
+    f = 1.0 / (nn * c1 + nt * c2 + ns * c3)
+    row[k, INN], row[k, INT], row[k, INS] = f * c1, f * c2, f * c3
+    row[k, ITT], row[k, ITS], row[k, ISS] = f * (nn * ss - ns * ns), f * (nt * ns - nn * ts), f * (nn * tt - nt * nt)
+    row[k, STEP] = 3.0 / (nn + tt + ss)
+
+
+@kernel
+def fill_frames(touches, materials, plane_materials, orientation, position, laws, axes, rows, out):
+    """Frames and arms of the contacts; ``materials`` of the balls. An axis of friction turns the frame."""
+    place, index, planes, row, axis, frame = (
+        touches.place, touches.index, touches.planes, out.row, np.empty(3), np.empty((3, 3))
+    )  # fmt: skip
+    for k in range(touches.status.size):
+        a, b, law = touches.a[k], touches.b[k], index[k, touch.LAW]
+        out.a[k], out.b[k] = a, b
+        nx, ny, nz = place[k, NX], place[k, NY], place[k, NZ]
+        row[k, N], row[k, N + 1], row[k, N + 2] = nx, ny, nz
+        if laws[law, FRICTION_1] != laws[law, FRICTION_2]:
+            first = index[k, touch.FIRST]
+            one = materials[first] if k < planes else plane_materials[first]
+            carried(axes[law], one, materials[index[k, touch.SECOND]], orientation[a], orientation[b], axis)
+            local_frame(place[k, NX : NZ + 1], axis, False, frame)
+            for c in range(3):
+                row[k, T + c], row[k, S + c] = frame[1, c], frame[2, c]
+        else:  # Duff et al. (2017)
+            sign = 1.0 if nz >= 0.0 else -1.0
+            f = -1.0 / (sign + nz)
+            row[k, T], row[k, T + 1], row[k, T + 2] = 1.0 + sign * nx * nx * f, sign * nx * ny * f, -sign * nx
+            row[k, S], row[k, S + 1], row[k, S + 2] = nx * ny * f, sign + ny * ny * f, -ny
+        fa, fb = 1.0 / rows[a, 7], 1.0 / rows[b, 7]
+        row[k, A], row[k, B] = fa * (place[k, X] - position[a, 0]), fb * (place[k, X] - position[b, 0])
+        row[k, A + 1], row[k, B + 1] = fa * (place[k, Y] - position[a, 1]), fb * (place[k, Y] - position[b, 1])
+        row[k, A + 2], row[k, B + 2] = fa * (place[k, Z] - position[a, 2]), fb * (place[k, Z] - position[b, 2])
+
+
+@kernel
+def fill_contacts(touches, step, rows, laws, mobility, out):
+    """Blocks, targets and laws of the contacts, whose frames are there; adds their first guess to ``rows``.
+
+    Returns the sum of (rho b)^2 over the contacts.
+    """
+    scale, special = 0.0, False
+    index, place, gaps, memory, status = touches.index, touches.place, touches.gap, touches.memory, touches.status
+    before, free, h, inverse = step.before, step.free, step.h, mobility.inverse
+    one, two, row, law = out.a, out.b, out.row, out.law
+    for k in range(status.size):
+        a, b, rule, gap = one[k], two[k], index[k, touch.LAW], gaps[k]
+        fill_block(rows, inverse, a, b, row, k)
+        u, v, w = velocity(before, a, b, row, k)
+        row[k, R] = target_velocity(gap, u, laws[rule, RHO], h, step.anticipate, step.opening)
+        row[k, R + 1], row[k, R + 2] = -laws[rule, TAU] * v, -laws[rule, TAU] * w
+        row[k, C1], row[k, C2] = laws[rule, FRICTION_1], laws[rule, FRICTION_2]
+        if laws[rule, STATIC] > laws[rule, FRICTION_1] and holds_static(status[k], v * v + w * w, u, gap, h):
+            row[k, C1] = row[k, C2] = laws[rule, STATIC]
+        glue, pull = h * laws[rule, COHESION], h * laws[rule, TENSION]
+        x, y, z = memory[k, 0], memory[k, 1], memory[k, 2]
+        row[k, P] = max(-max(glue, pull), x * row[k, N] + y * row[k, N + 1] + z * row[k, N + 2])
+        row[k, P + 1] = x * row[k, T] + y * row[k, T + 1] + z * row[k, T + 2]
+        row[k, P + 2] = x * row[k, S] + y * row[k, S + 1] + z * row[k, S + 2]
+        law[k, GLUE], law[k, PULL], law[k, ROLL], law[k, SPIN] = glue, pull, laws[rule, ROLLING], laws[rule, SPINNING]
+        turning = laws[rule, ROLLING] > 0.0 or laws[rule, SPINNING] > 0.0
+        special = special or glue > 0.0 or pull > 0.0 or turning
+        out.sink[k] = sinking_speed(gap, place[k, touch.SIZE], h) if step.anticipate else np.inf
+        u, v, w = velocity(free, a, b, row, k)
+        u, v, w = u - row[k, R], v - row[k, R + 1], w - row[k, R + 2]
+        scale += row[k, STEP] ** 2 * (u * u + v * v + w * w)
+        push(rows, inverse, a, b, row, k, row[k, P], row[k, P + 1], row[k, P + 2])
+        for c in range(3):
+            law[k, MOMENT + c] = 0.0
+        if turning:
+            x, y, z = memory[k, 3], memory[k, 4], memory[k, 5]
+            for c in range(3):
+                law[k, MOMENT + c] = x * row[k, 3 * c] + y * row[k, 3 * c + 1] + z * row[k, 3 * c + 2]
+            twist(rows, inverse, a, b, row, k, law[k, MOMENT], law[k, MOMENT + 1], law[k, MOMENT + 2])
+    out.special[0] = special
+    return scale
+
+
+@kernel(inline=True)
+def fill_matrix(row, k, w):
+    """The block of W of a contact as a matrix (3, 3)."""
+    w[0, 0], w[1, 1], w[2, 2] = row[k, WNN], row[k, WTT], row[k, WSS]
+    w[0, 1] = w[1, 0] = row[k, WNT]
+    w[0, 2] = w[2, 0] = row[k, WNS]
+    w[1, 2] = w[2, 1] = row[k, WTS]
+
+
+@kernel(contract=True)
+def sweep_coulomb(rows, inverse, contacts, some):
+    """One sweep where all laws are Coulomb's; returns the sum of W |dP|^2, the kinetic size of the change."""
+    change, w, free = 0.0, np.empty((3, 3)), np.empty(3)
+    one, two, row, status = contacts.a, contacts.b, contacts.row, contacts.status
+    for at in range(some.size):
+        k = int(some[at])
+        a, b = one[k], two[k]
+        u, v, s = velocity(rows, a, b, row, k)
+        u, v, s = u - row[k, R], v - row[k, R + 1], s - row[k, R + 2]
+        p, q, r = row[k, P], row[k, P + 1], row[k, P + 2]
+        x = p - (row[k, INN] * u + row[k, INT] * v + row[k, INS] * s)
+        y = q - (row[k, INT] * u + row[k, ITT] * v + row[k, ITS] * s)
+        z = r - (row[k, INS] * u + row[k, ITS] * v + row[k, ISS] * s)
+        c1, c2 = row[k, C1], row[k, C2]
+        # |(y / c1, z / c2)| <= x, without the division; a flat cone is solved below
+        if x > 0.0 and (c2 * y) ** 2 + (c1 * z) ** 2 <= (c1 * c2 * x) ** 2 and c1 * c2 > 0.0:
+            status[k] = STICKING
+        else:
+            free[0] = u - row[k, WNN] * p - row[k, WNT] * q - row[k, WNS] * r
+            if free[0] >= 0.0:
+                x, y, z, status[k] = 0.0, 0.0, 0.0, SEPARATING
+            else:
+                free[1] = v - row[k, WNT] * p - row[k, WTT] * q - row[k, WTS] * r
+                free[2] = s - row[k, WNS] * p - row[k, WTS] * q - row[k, WSS] * r
+                fill_matrix(row, k, w)
+                x, y, z, status[k] = solve_three(w, free, c1, c2)
+        row[k, P], row[k, P + 1], row[k, P + 2] = x, y, z
+        x, y, z = x - p, y - q, z - r
+        push(rows, inverse, a, b, row, k, x, y, z)
+        change += row[k, WNN] * x * x + row[k, WTT] * y * y + row[k, WSS] * z * z
+    return change
+
+
+@kernel
+def fill_arrays(rows, row, law, k, a, b, frame, arm_a, arm_b, bound):
+    """Frame, arms and bounds of a contact as `full` has them."""
+    for c in range(3):
+        for d in range(3):
+            frame[c, d] = row[k, 3 * c + d]
+        arm_a[c], arm_b[c] = rows[a, 7] * row[k, A + c], rows[b, 7] * row[k, B + c]
+    bound[0], bound[1], bound[2], bound[3] = row[k, C1], row[k, C2], law[k, ROLL], law[k, SPIN]
+    bound[4], bound[5] = law[k, GLUE], law[k, PULL]
+
+
+@kernel
+def relative_spin(rows, a, b, row, k, out):
+    """Relative spin (3,) of b with respect to a, in the frame of the contact."""
+    x = rows[b, 3] / rows[b, 7] - rows[a, 3] / rows[a, 7]
+    y = rows[b, 4] / rows[b, 7] - rows[a, 4] / rows[a, 7]
+    z = rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7]
+    for c in range(3):
+        out[c] = row[k, 3 * c] * x + row[k, 3 * c + 1] * y + row[k, 3 * c + 2] * z
+
+
+@kernel
+def sweep_special(rows, inverse, contacts, some):
+    """One sweep with all laws, by the solution of `full`; returns as `sweep_coulomb`."""
+    change, row, law, status = 0.0, contacts.row, contacts.law, contacts.status
+    frame, arm_a, arm_b, bound, w = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(6), np.zeros((6, 6))
+    free, p, m, dp, dm = np.empty(6), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    for at in range(some.size):
+        k = int(some[at])
+        a, b = contacts.a[k], contacts.b[k]
+        fill_arrays(rows, row, law, k, a, b, frame, arm_a, arm_b, bound)
+        if bound[2] > 0.0 or bound[3] > 0.0:
+            contact_block(rows, inverse, a, b, frame, arm_a, arm_b, w)
+        else:
+            fill_matrix(row, k, w)
+        free[0], free[1], free[2] = velocity(rows, a, b, row, k)
+        relative_spin(rows, a, b, row, k, free[3:])
+        for c in range(3):
+            free[c] -= row[k, R + c]
+            p[c] = dp[c] = row[k, P + c]
+            m[c] = dm[c] = law[k, MOMENT + c]
+        for c in range(6):
+            for d in range(3):
+                free[c] -= w[c, d] * p[d] + w[c, 3 + d] * m[d]
+        status[k] = solve_contact(w, free, bound, p, m)
+        for c in range(3):
+            dp[c], dm[c] = p[c] - dp[c], m[c] - dm[c]
+            row[k, P + c], law[k, MOMENT + c] = p[c], m[c]
+            change += w[c, c] * dp[c] ** 2 + w[3 + c, 3 + c] * dm[c] ** 2
+        push(rows, inverse, a, b, row, k, dp[0], dp[1], dp[2])
+        if dm[0] != 0.0 or dm[1] != 0.0 or dm[2] != 0.0:
+            twist(rows, inverse, a, b, row, k, dm[0], dm[1], dm[2])
+    return change
+
+
+@kernel
+def sweep_contacts(rows, mobility, contacts, some, beta, last):
+    """One sweep, as `Kernels` has it; extrapolated are impulse and moment."""
+    if beta >= 0.0:
+        row, law = contacts.row, contacts.law
+        for at in range(some.size):
+            k = some[at]
+            for c in range(3):
+                x, y = row[k, P + c], law[k, MOMENT + c]
+                if beta > 0.0:
+                    row[k, P + c] = x + beta * (x - last[k, c])
+                    law[k, MOMENT + c] = y + beta * (y - last[k, 3 + c])
+                last[k, c], last[k, 3 + c] = x, y
+    if contacts.special[0]:
+        return sweep_special(rows, mobility.inverse, contacts, some)
+    return sweep_coulomb(rows, mobility.inverse, contacts, some)
+
+
+@kernel
+def special_share(rows, inverse, contacts, k, u, v, s):
+    """The squared natural map of a contact with all laws, and its |b(U, P)|: see `full.measure_contacts`."""
+    row, law, a, b = contacts.row, contacts.law, contacts.a[k], contacts.b[k]
+    x, p, out, bound = np.empty(3), np.empty(3), np.zeros(3), np.empty(6)
+    frame, arm_a, arm_b = np.empty((3, 3)), np.empty(3), np.empty(3)
+    fill_arrays(rows, row, law, k, a, b, frame, arm_a, arm_b, bound)
+    x[0], x[1], x[2] = u, v, s
+    square, bipotential = 0.0, 0.0
+    for c in range(3):
+        p[c] = row[k, P + c]
+        square += p[c] * p[c]
+    open_ = bound[4] > 0.0 and square == 0.0 and u >= 0.0
+    if bound[5] > 0.0 and p[0] < 0.0:  # tension: the contact is closed and carries no friction
+        out[0], out[1], out[2] = row[k, STEP] * u, p[1], p[2]
+    elif not open_:
+        p[0] += bound[4]
+        natural_map(p, x, bound[:2], row[k, STEP], out)
+        slide = np.sqrt((bound[0] * v) ** 2 + (bound[1] * s) ** 2)
+        bipotential = abs(p[0] * (abs(u) + slide) + p[1] * v + p[2] * s)
+    share = out[0] ** 2 + out[1] ** 2 + out[2] ** 2
+    if bound[2] > 0.0 or bound[3] > 0.0:
+        w = np.empty((6, 6))
+        contact_block(rows, inverse, a, b, frame, arm_a, arm_b, w)
+        relative_spin(rows, a, b, row, k, x)
+        share += moment_error(w, x, bound, row[k, P], law[k, MOMENT : MOMENT + 3]) / row[k, STEP]
+    return share, bipotential
+
+
+@kernel
+def measure_contacts(rows, mobility, contacts, some, shares):
+    """The sums of the residual: see `Kernels`."""
+    error, size, worst, largest, bipotential, work, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0
+    row, special, one, two, sink = contacts.row, contacts.special[0], contacts.a, contacts.b, contacts.sink
+    for at in range(some.size):
+        k = int(some[at])
+        rho = row[k, STEP]
+        u, v, s = velocity(rows, one[k], two[k], row, k)
+        u, v, s = u - row[k, R], v - row[k, R + 1], s - row[k, R + 2]
+        p, q, r = row[k, P], row[k, P + 1], row[k, P + 2]
+        square = p * p + q * q + r * r
+        if special or row[k, C1] != row[k, C2]:
+            share, part = special_share(rows, mobility.inverse, contacts, k, u, v, s)
+        else:
+            gamma, slip = row[k, C1], np.sqrt(v * v + s * s)
+            y, z = q - rho * v, r - rho * s
+            length = np.sqrt(y * y + z * z)
+            x, flat = _project_wedge(p - rho * (u + gamma * slip), length, gamma, 0.0)
+            shrink = flat / length if length > 0.0 else 0.0
+            share = (p - x) ** 2 + (q - shrink * y) ** 2 + (r - shrink * z) ** 2
+            part = abs(p * (abs(u) + gamma * slip) + q * v + r * s)
+        bipotential += part
+        error += share
+        sinks = u < -sink[k]
+        sinking += sinks
+        shares[k] = np.inf if sinks else share
+        size += square
+        work += square / rho
+        if share > largest:
+            worst, largest = k, share
+    return error, size, worst, largest, bipotential, work, sinking
+
+
+@kernel
+def store_contacts(rows, contacts, tolerance, touches):
+    """Store status, impulse and moment with the touches; returns the largest violation of a cone and sum |P|^2."""
+    cone, size = 0.0, 0.0
+    one, two, row, law, status = contacts.a, contacts.b, contacts.row, contacts.law, contacts.status
+    memory, kept = touches.memory, touches.status
+    for k in range(status.size):
+        p, q, r, c1, c2 = row[k, P], row[k, P + 1], row[k, P + 2], row[k, C1], row[k, C2]
+        if status[k] == SLIDING and p > 0.0:
+            _, v, s = velocity(rows, one[k], two[k], row, k)
+            v, s = v - row[k, R + 1], s - row[k, R + 2]
+            taken = min(c1 * row[k, WTT], c2 * row[k, WSS]) * p
+            if taken > 0.0 and v * v + s * s <= (tolerance * taken) ** 2:
+                status[k] = STICKING
+        kept[k] = status[k]
+        size += p * p + q * q + r * r
+        if status[k] != SEPARATING:
+            cone = max(cone, np.sqrt(q * q + r * r) - max(max(c1, c2) * (p + law[k, GLUE]), 0.0))
+        for c in range(3):
+            memory[k, c] = row[k, N + c] * p + row[k, T + c] * q + row[k, S + c] * r
+            memory[k, 3 + c] = (row[k, N + c] * law[k, MOMENT] + row[k, T + c] * law[k, MOMENT + 1]
+                                + row[k, S + c] * law[k, MOMENT + 2])  # fmt: skip
+    return cone, size
+
+
+@kernel
+def book_contacts(before, rows, kind, touches, contacts, works):
+    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive."""
+    one, two, row, law, index, memory = (
+        contacts.a, contacts.b, contacts.row, contacts.law, touches.index, touches.memory
+    )  # fmt: skip
+    x, y = np.empty(3), np.empty(3)
+    for k in range(one.size):
+        a, b, entry = one[k], two[k], index[k, touch.LAW]
+        u, v, s = velocity(before, a, b, row, k)
+        f, g, h = velocity(rows, a, b, row, k)
+        works[entry, 0] += 0.5 * (u + f) * row[k, P]
+        works[entry, 1] += 0.5 * ((v + g) * row[k, P + 1] + (s + h) * row[k, P + 2])
+        if law[k, MOMENT] != 0.0 or law[k, MOMENT + 1] != 0.0 or law[k, MOMENT + 2] != 0.0:
+            relative_spin(before, a, b, row, k, x)
+            relative_spin(rows, a, b, row, k, y)
+            for c in range(3):
+                works[entry, 2] += 0.5 * (x[c] + y[c]) * law[k, MOMENT + c]
+        for side in range(2):
+            body, arm, sign = (a, A, 1.0) if side == 0 else (b, B, -1.0)
+            if kind[body] != DRIVEN:
+                continue
+            for c in range(3):
+                d, e = (c + 1) % 3, (c + 2) % 3
+                speed = rows[body, c] + rows[body, 3 + d] * row[k, arm + e] - rows[body, 3 + e] * row[k, arm + d]
+                works[entry, 3] += sign * (speed * memory[k, c] + rows[body, 3 + c] / rows[body, 7] * memory[k, 3 + c])
+
+
+@kernel
+def separations(rows, contacts):
+    """U_n (m,) of the contacts."""
+    out = np.empty(contacts.a.size)
+    for k in range(out.size):
+        out[k] = velocity(rows, contacts.a[k], contacts.b[k], contacts.row, k)[0]
+    return out
+
+
+KERNELS[SpatialContacts] = Kernels(sweep_contacts, measure_contacts)
+
+
+class Spatial(Held):
+    """The contacts of polyhedra in a scene: see `Equations`."""
+
+    number = SPATIAL
+    arrays, unknowns, more = staticmethod(spatial_contacts), 6, (1.3, 64)
+
+    @property
+    def ahead(self) -> bool:
+        """Glue and moments are not extrapolated: a bond that overshoots lets go."""
+        return not self._contacts.special[0]
+
+    @property
+    def places(self) -> np.ndarray:
+        """(count,) their touches: all of them."""
+        return np.arange(self.count)
+
+    def fill(self, model, near, touches, step, rows, mobility) -> float:
+        """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
+        b = model.bodies
+        fill_frames(touches, model.balls.material, model.planes.material, b.orientation, b.position, model.laws,
+                    model.law_axes, rows, self.active)  # fmt: skip
+        return fill_contacts(touches, step, rows, model.laws, mobility, self.active)
+
+    def store(self, touches, rows, mobility, tolerance) -> tuple[float, float]:
+        """Keep impulse, moment and status with the touches; returns the largest distance to a cone and sum |P|^2."""
+        return store_contacts(rows, self.active, tolerance, touches)
+
+    def book(self, touches, step, rows, body_kind, works) -> None:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
+        book_contacts(step.before, rows, body_kind, touches, self.active, works)
+
+    def separations(self, rows) -> np.ndarray:
+        """(count,) U_n."""
+        return separations(rows, self.active)
+
+    def explicit(self, rows, dimension) -> Explicit:
+        """The contacts written out."""
+        c, m = self.active, self.count
+        row, law, a, b = c.row, c.law, c.a.astype(np.int64), c.b.astype(np.int64)
+        arms = (rows[body, 7:] * row[:, at : at + 3] for body, at in ((a, A), (b, B)))
+        return Explicit(
+            np.arange(m), a, b, row[:, N:A].reshape(m, 3, 3).copy(), *arms, row[:, R:C1].copy(),
+            row[:, C1 : C2 + 1].copy(), (law[:, :MOMENT] == 0).all(axis=1), row[:, P:R].copy(),
+            law[:, MOMENT:].copy(), c.status,
+        )  # fmt: skip

@@ -1,0 +1,331 @@
+"""Where polyhedra touch: which of the places found in `solids` are active contacts, and what they remember.
+
+*Identity.* A contact is the corner of a joint, known by its name (see `solids`). Where a name is new, since an edge has
+slid over a corner, the contact goes on as the nearest one that has lost its name. So impulses and status carry over.
+
+*Activity.* As for polygons: gaps up to 1e-4 of the size of a body are in the active set, in both modes, with the target
+U_n >= -g / h.
+"""
+
+import numpy as np
+
+from ..._jit import kernel
+from ...errors import InputError
+from ...quaternions import exponential, multiply
+from ...state import FREE, OPEN, SEPARATING
+from ..motion import invert_inertia
+from ..space import Open
+from .balls import normal_velocity
+from .contract import SPATIAL, Outlook
+from .solids import (
+    CORNER,
+    COUNT,
+    HOW,
+    ONE,
+    OTHER,
+    ROW,
+    ROWS,
+    Scratch,
+    meet,
+    meeting_arrays,
+    place_solids,
+    solids,
+    speed,
+)
+from .touches import AXIS, FIRST, LAW, NAME_ONE, NAME_TWO, NEAR, SECOND, SIZE, Touching
+
+NX, NY, NZ, X, Y, Z = range(1, 7)  # columns of a contact's place, after SIZE
+
+
+@kernel(inline=True)
+def takes_part(gap, held, status, sticky, outlook, a, b, nx, ny, nz, px, py, pz, position, size):
+    """Whether a contact with a gap above `NEAR` is active (see `balls.takes_part`)."""
+    if held and status > SEPARATING and (outlook.anticipate or sticky):
+        return True
+    if not outlook.anticipate:
+        return False
+    if held and outlook.keep:
+        return True
+    u = min(
+        normal_velocity(outlook.one, a, b, nx, ny, nz, px, py, pz, position),
+        normal_velocity(outlook.two, a, b, nx, ny, nz, px, py, pz, position),
+    )
+    return gap + outlook.h * u < -1e-9 * size
+
+
+@kernel
+def recall(points, names, begin, count, known, places, row, rows, source, used):
+    """The rows of memory of the ``count`` points from ``begin`` on, into ``source``; -1 where there is none.
+
+    By name; then each of those left takes the nearest of the rows left.
+    """
+    for c in range(count):
+        source[c] = -1
+    for r in range(rows):
+        used[r] = False
+    for c in range(count):
+        for r in range(rows):
+            same = known[row + r, NAME_ONE] == names[begin + c, 0] and known[row + r, NAME_TWO] == names[begin + c, 1]
+            if same and not used[r]:
+                source[c], used[r] = row + r, True
+                break
+    for c in range(count):
+        if source[c] >= 0:
+            continue
+        best, chosen = np.inf, -1
+        for r in range(rows):
+            if not used[r]:
+                x, y, z = (points[begin + c, 0] - places[row + r, X], points[begin + c, 1] - places[row + r, Y],
+                           points[begin + c, 2] - places[row + r, Z])  # fmt: skip
+                if x * x + y * y + z * z < best:
+                    best, chosen = x * x + y * y + z * z, r
+        if chosen >= 0:
+            source[c], used[chosen] = row + chosen, True
+
+
+@kernel(inline=True)
+def remember(memory, status, at, old, was, k):
+    """The memory ``old`` and the status ``was`` of row ``k``, or none where it is negative."""
+    status[at] = was[k] if k >= 0 else OPEN
+    for c in range(6):
+        memory[at, c] = old[k, c] if k >= 0 else 0.0
+
+
+@kernel
+def enter_pairs(meetings, count, sizes, spheres, material, rules, position, outlook, old, source, used, out):
+    """The active contacts among the ``meetings``, with their memory, into ``out``; returns their number."""
+    found, begin = 0, 0
+    met, bound, points, names = meetings
+    known, kept, was, old_place = old.index, old.memory, old.status, old.place
+    index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
+    body, law_index, sticky_law = spheres.body, rules.law_index, rules.sticky
+    slack, anticipate = outlook.slack, outlook.anticipate
+    for m in range(count):
+        i, j, nx, ny, nz = met[m, ONE], met[m, OTHER], bound[m, 2], bound[m, 3], bound[m, 4]
+        size, law = min(sizes[i], sizes[j]), law_index[material[i], material[j]]
+        corners = met[m, COUNT]
+        if corners == 0:
+            continue
+        recall(points, names, begin, corners, known, old_place, met[m, ROW], met[m, ROWS], source, used)
+        for c in range(corners):
+            at, row = begin + c, source[c]
+            gap, x, y, z, held = points[at, 3] - slack, points[at, 0], points[at, 1], points[at, 2], row >= 0
+            if gap > NEAR * size and not ((held or anticipate) and takes_part(
+                gap, held, was[row] if held else OPEN, sticky_law[law], outlook, body[i], body[j], nx, ny, nz, x, y, z,
+                position, size,
+            )):  # fmt: skip
+                continue
+            if found < status.size:
+                index[found, FIRST], index[found, SECOND], index[found, LAW] = i, j, law
+                index[found, NAME_ONE], index[found, NAME_TWO] = names[at, 0], names[at, 1]
+                index[found, AXIS] = met[m, HOW]
+                place[found, SIZE], place[found, NX], place[found, NY], place[found, NZ] = size, nx, ny, nz
+                place[found, X], place[found, Y], place[found, Z] = x, y, z
+                remember(memory, status, found, kept, was, row)
+                out.a[found], out.b[found], gaps[found] = body[i], body[j], gap
+            found += 1
+        begin += corners
+    return found
+
+
+@kernel
+def find_on_planes(solids, spheres, material, normals, levels, planes, rules, position, outlook, old, at, out):
+    """Active contacts of corners with planes into ``out`` from row ``at`` on; returns the row after them.
+
+    ``levels`` are points of the planes.
+    """
+    found, k, starts, vectors, sizes = at, old.planes, solids.starts, solids.vectors, solids.size
+    known, kept, was = old.index, old.memory, old.status
+    index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
+    places, radius, body, kind = spheres.places, spheres.radius, spheres.body, spheres.kind
+    plane_body, plane_material, law_index, sticky_law = planes.body, planes.material, rules.law_index, rules.sticky
+    one, two, h, slack, anticipate, keep = outlook
+    for p in range(plane_body.size):
+        a, nx, ny, nz = plane_body[p], normals[p, 0], normals[p, 1], normals[p, 2]
+        level = nx * levels[p, 0] + ny * levels[p, 1] + nz * levels[p, 2] + slack
+        for i in range(radius.size):
+            b = body[i]
+            if starts[i, CORNER] == starts[i + 1, CORNER] or kind[b] != FREE:
+                continue
+            size, way = sizes[i], 0.0
+            if anticipate:
+                way = h * max(speed(one, a, b, 0.0, radius[i]), speed(two, a, b, 0.0, radius[i]))
+                # a plane that turns moves the farther, the farther away
+                far = np.sqrt((places[i, 0] - levels[p, 0]) ** 2 + (places[i, 1] - levels[p, 1]) ** 2
+                              + (places[i, 2] - levels[p, 2]) ** 2) + radius[i]  # fmt: skip
+                turn = max(one[a, 3] ** 2 + one[a, 4] ** 2 + one[a, 5] ** 2,
+                           two[a, 3] ** 2 + two[a, 4] ** 2 + two[a, 5] ** 2)  # fmt: skip
+                way += h * far * np.sqrt(turn)
+            above = nx * places[i, 0] + ny * places[i, 1] + nz * places[i, 2] - level - radius[i]
+            if above > max(way, NEAR * size) and not keep:
+                continue
+            law = law_index[plane_material[p], material[i]]
+            while k < was.size and (known[k, FIRST] < p or (known[k, FIRST] == p and known[k, SECOND] < i)):
+                k += 1
+            for c in range(starts[i, CORNER], starts[i + 1, CORNER]):
+                gap = nx * vectors[c, 0] + ny * vectors[c, 1] + nz * vectors[c, 2] - level
+                row, held = k, False
+                while row < was.size and known[row, FIRST] == p and known[row, SECOND] == i and not held:
+                    held = known[row, NAME_TWO] == c - starts[i, CORNER]
+                    row += 1
+                row -= 1 if held else 0
+                px, py, pz = vectors[c, 0] - 0.5 * gap * nx, vectors[c, 1] - 0.5 * gap * ny, vectors[c, 2] - 0.5 * gap * nz
+                if gap <= NEAR * size or takes_part(
+                    gap, held, was[row] if held else OPEN, sticky_law[law], outlook, a, b, nx, ny, nz, px, py, pz,
+                    position, size,
+                ):  # fmt: skip
+                    if found < status.size:
+                        index[found, FIRST], index[found, SECOND], index[found, LAW] = p, i, law
+                        index[found, NAME_ONE], index[found, NAME_TWO] = -1, c - starts[i, CORNER]
+                        index[found, AXIS] = 0
+                        place[found, SIZE], place[found, NX], place[found, NY], place[found, NZ] = size, nx, ny, nz
+                        place[found, X], place[found, Y], place[found, Z] = px, py, pz
+                        remember(memory, status, found, kept, was, row if held else -1)
+                        out.a[found], out.b[found], gaps[found] = a, b, gap
+                    found += 1
+    return found
+
+
+@kernel
+def turned(inverse, body, x, y, z):
+    """The product of a body's inverse inertia and a vector."""
+    m = inverse[body]
+    return (m[0, 0] * x + m[0, 1] * y + m[0, 2] * z, m[1, 0] * x + m[1, 1] * y + m[1, 2] * z,
+            m[2, 0] * x + m[2, 1] * y + m[2, 2] * z)  # fmt: skip
+
+
+@kernel
+def recover_joints(position, orientation, rows, touches, inverse, depth, keep, most, gravity, mass):
+    """Move and turn bodies apart until no contact overlaps by more than ``keep``, each corner by ``most`` at most.
+
+    Gauss-Seidel on displacements, without friction, in the metric of masses; velocities stay as they are. ``depth``
+    over the size of the smaller body, ``inverse`` (N, 3, 3) of the inertias. Returns the work done against gravity.
+    """
+    shift, place = np.zeros((rows.shape[0], 6)), touches.place
+    for _ in range(100):
+        moved = 0.0
+        for k in range(depth.size):
+            a, b, size = touches.a[k], touches.b[k], place[k, SIZE]
+            nx, ny, nz = place[k, NX], place[k, NY], place[k, NZ]
+            opened, heavy = 0.0, 0.0
+            for side in range(2):
+                body, sign = (a, -1.0) if side == 0 else (b, 1.0)
+                x, y, z = (place[k, X] - position[body, 0], place[k, Y] - position[body, 1],
+                           place[k, Z] - position[body, 2])  # fmt: skip
+                lx, ly, lz = y * nz - z * ny, z * nx - x * nz, x * ny - y * nx
+                tx, ty, tz = turned(inverse, body, lx, ly, lz)
+                heavy += rows[body, 6] + lx * tx + ly * ty + lz * tz
+                opened += sign * (nx * shift[body, 0] + ny * shift[body, 1] + nz * shift[body, 2])
+                opened += sign * (lx * shift[body, 3] + ly * shift[body, 4] + lz * shift[body, 5])
+            wanted = (depth[k] - keep) * size - opened
+            if wanted <= 0.0:
+                continue
+            moved = max(moved, wanted / size)
+            for side in range(2):
+                body, p = (a, -wanted / heavy) if side == 0 else (b, wanted / heavy)
+                x, y, z = (place[k, X] - position[body, 0], place[k, Y] - position[body, 1],
+                           place[k, Z] - position[body, 2])  # fmt: skip
+                tx, ty, tz = turned(inverse, body, y * nz - z * ny, z * nx - x * nz, x * ny - y * nx)
+                shift[body, 0] += p * rows[body, 6] * nx
+                shift[body, 1] += p * rows[body, 6] * ny
+                shift[body, 2] += p * rows[body, 6] * nz
+                shift[body, 3] += p * tx
+                shift[body, 4] += p * ty
+                shift[body, 5] += p * tz
+        if moved < 0.1 * keep:
+            break
+    work = 0.0
+    for i in range(shift.shape[0]):
+        size = np.sqrt(shift[i, 0] ** 2 + shift[i, 1] ** 2 + shift[i, 2] ** 2)
+        scale = most / size if size > most else 1.0
+        for c in range(3):
+            position[i, c] += scale * shift[i, c]
+            work -= mass[i] * gravity[c] * scale * shift[i, c]
+        x, y, z = scale * shift[i, 3], scale * shift[i, 4], scale * shift[i, 5]
+        if x != 0.0 or y != 0.0 or z != 0.0:
+            ew, ex, ey, ez = exponential(x, y, z)
+            q = orientation[i]
+            q[0], q[1], q[2], q[3] = multiply(ew, ex, ey, ez, q[0], q[1], q[2], q[3])
+    return work
+
+
+class PolyhedronSearch(Touching):
+    """Active contacts with polyhedra: see `Search`."""
+
+    equations = (SPATIAL,)
+    dimension, name, kept = 3, "joint", ("index", "place", "memory", "status")
+
+    def derive(self, model, near) -> bool:
+        """Follow balls, corners and faces of the model; whether there are polyhedra."""
+        self.present = model.dimension == 3 and len(model.corners.body) > 0
+        if not self.present:
+            return False
+        if not isinstance(near.space, Open):
+            raise InputError("Polyhedra need open space; take spheres or clusters in a cell, or leave the cell out.")
+        self.rules = self._rules(model)
+        self.solids = solids(model.balls, model.corners, model.rims)
+        self._most = 2 * int(np.diff(self.solids.rim_starts).max(initial=3)) + 8
+        alone = bool((np.diff(self.solids.starts[:, CORNER]) == 0).any())
+        self._scratch = Scratch(
+            np.zeros((0, 2), dtype=np.int32), np.zeros((2, self._most, 3)), np.zeros((2, self._most, 3), np.int32), alone
+        )
+        self._own_meetings(0, 0)
+        return True
+
+    def _own_meetings(self, pairs: int, points: int) -> None:
+        self._meetings = meeting_arrays(pairs, points)
+        self._source, self._used = np.zeros(self._most, dtype=np.int32), np.zeros(4 * self._most, dtype=bool)
+
+    def find(self, model, near, outlook: Outlook) -> int:
+        """Find the active contacts, with the memory of the present ones, which they replace; returns their number."""
+        s, spheres, lists, old, bodies = self.solids, near.spheres, near.listed, self.found, model.bodies
+        material = model.balls.material
+        place_solids(bodies.position, bodies.orientation, s.local, s.body, s.starts[-1, CORNER], s.vectors)
+        if len(self._scratch.apart) != len(lists.other):
+            self._scratch = self._scratch._replace(apart=np.full((len(lists.other), 2), -1, dtype=np.int32))
+            self._own_meetings(len(lists.other), 8 * len(lists.other) + self._most)
+        while True:
+            count, points = meet(s, spheres, lists, outlook, old.index, old.planes, self._scratch, self._meetings)
+            if points <= len(self._meetings.points):
+                break
+            self._own_meetings(len(lists.other), 2 * points)
+        while True:
+            out = self._spare
+            pairs = total = enter_pairs(
+                self._meetings, count, s.size, spheres, material, self.rules, bodies.position, outlook, old,
+                self._source, self._used, out,
+            )  # fmt: skip
+            if len(model.planes.body):
+                total = find_on_planes(
+                    s, spheres, material, near.normals, near.points, model.planes, self.rules, bodies.position, outlook,
+                    old, pairs, out,
+                )  # fmt: skip
+            if total <= len(out.status):
+                break
+            self._make_room(total)
+        return self._take(out, total, pairs)
+
+    def recover(self, model, rows, which, opening, above, keep, most) -> float:
+        """Open overlaps at the end of a step: see `ContactSet.recover`."""
+        t, b = self.found, model.bodies
+        depth = -(t.gap + opening) / t.place[:, SIZE]
+        if depth.max(initial=0.0) <= above:
+            return 0.0
+        inverse = np.empty((len(b.mass), 3, 3))
+        invert_inertia(b.kind, b.inertia, b.orientation, 3, inverse)
+        return recover_joints(b.position, b.orientation, rows, t, inverse, depth, keep, most, model.gravity, b.mass)
+
+    def sizes(self, model) -> np.ndarray:
+        """(S,) radii of the balls inside the convex parts."""
+        return self.solids.size
+
+    def trial(self) -> "PolyhedronSearch":
+        """A copy that goes on with the memory, in arrays of its own."""
+        other = super().trial()
+        if not self.present:
+            return other
+        other.solids = self.solids._replace(vectors=self.solids.vectors.copy())
+        other._scratch = self._scratch._replace(apart=self._scratch.apart.copy(), polygon=self._scratch.polygon.copy(),
+                                                labels=self._scratch.labels.copy())  # fmt: skip
+        other._own_meetings(len(self._meetings.index), len(self._meetings.points))
+        return other

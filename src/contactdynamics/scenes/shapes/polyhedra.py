@@ -1,0 +1,376 @@
+"""Convex polyhedra in three dimensions: their faces, their mass, and shapes made of them.
+
+A face is the list of its corners, counter-clockwise as seen from outside. A body's position is its centre of mass
+(`Polyhedron.center_of_mass` in the frame of the points given).
+
+Integrals over a polyhedron are sums over the tetrahedra (o, a, b, c) between a point o and the triangles of its faces,
+with det = (a - o) . (b - o) x (c - o): volume det / 6, first moments det / 24 (a + b + c), second moments
+det / 120 (s s^T + a a^T + b b^T + c c^T) with s = a + b + c, all from o.
+"""
+
+import math
+
+import numpy as np
+
+from ...errors import InputError, as_numbers, check_seed, is_number, is_whole
+from .balls import MassProperties, tensor
+from .polygons import Polygon
+
+SMALL = 1e-10  # of the size: corners nearer than this are one, faces flatter than this are one
+LONGEST, MOST_POINTS = 1e60, 10_000
+GOLDEN = (1 + math.sqrt(5)) / 2
+
+
+def moments(vertices: np.ndarray, faces) -> tuple[float, np.ndarray, np.ndarray]:
+    """Volume, first (3,) and second (3, 3) moments about the origin of a closed surface."""
+    tip = [(face[0], face[k], face[k + 1]) for face in faces for k in range(1, len(face) - 1)]
+    a, b, c = (vertices[np.array(column)] for column in zip(*tip, strict=True))
+    det = (a * np.cross(b, c)).sum(axis=1)
+    total = a + b + c
+    second = sum(np.einsum("k,ki,kj->ij", det, x, x) for x in (total, a, b, c))
+    return float(det.sum() / 6), (det[:, None] * total).sum(axis=0) / 24, second / 120
+
+
+def face_normals(vertices: np.ndarray, faces) -> np.ndarray:
+    """Outward unit normals (F, 3), from all corners of each face (Newell)."""
+    out = np.empty((len(faces), 3))
+    for k, face in enumerate(faces):
+        rim = vertices[list(face)] - vertices[face[0]]
+        n = np.cross(rim, np.roll(rim, -1, axis=0)).sum(axis=0)
+        out[k] = n / math.sqrt(n @ n)
+    return out
+
+
+def inner_radius(vertices: np.ndarray, faces, centre: np.ndarray) -> float:
+    """Radius of the largest ball about ``centre`` (3,) inside the faces, m."""
+    corner = vertices[[face[0] for face in faces]]
+    return float((face_normals(vertices, faces) * (corner - centre)).sum(axis=1).min())
+
+
+# ---- the convex hull -------------------------------------------------------------------------------------------------
+
+
+def _checked(kind: str, points) -> np.ndarray:
+    """The points (k, 3) of a body with a volume; one sentence where they are none."""
+    p = as_numbers(f"The points of a {kind}", points)
+    if p.ndim != 2 or p.shape[1] != 3:
+        raise InputError(f"{kind} got points of shape {p.shape}; give a list of corners (x, y, z).")
+    if len(p) < 4:
+        raise InputError(f"{kind} got {len(p)} points; give at least 4 corners (x, y, z).")
+    if len(p) > MOST_POINTS:
+        raise InputError(f"{kind} got {len(p)} points; give at most {MOST_POINTS}, or several bodies.")
+    if not np.isfinite(p).all():
+        raise InputError(f"{kind} got a point that is not a finite number; give finite corners (x, y, z).")
+    if np.abs(p).max() > LONGEST:
+        raise InputError(f"{kind} got a point {np.abs(p).max():g} away; give lengths up to {LONGEST:g}.")
+    middle = p - p.mean(axis=0)
+    spread = np.linalg.svd(middle, compute_uv=False)
+    if not spread[2] > SMALL * spread[0]:
+        raise InputError(f"{kind} got points in one plane: its volume is zero; move one of them out of the plane.")
+    return p
+
+
+def hull(points: np.ndarray) -> tuple[np.ndarray, list]:
+    """Corners (k, 3) and faces of the convex hull; triangles in one plane are one face, points inside are left out."""
+    from scipy.spatial import ConvexHull
+
+    middle = points.mean(axis=0)
+    size = float(np.abs(points - middle).max())
+    scaled = (points - middle) / size
+    found = ConvexHull(scaled)
+    parent = list(range(len(found.simplices)))
+
+    def root(k):
+        while parent[k] != k:
+            k = parent[k]
+        return k
+
+    normal, level = found.equations[:, :3], found.equations[:, 3]
+    for k, neighbours in enumerate(found.neighbors):
+        for other in neighbours:
+            one, two = (np.abs(scaled[found.simplices[x]] @ normal[y] + level[y]).max() for x, y in ((k, other), (other, k)))
+            if other > k and max(one, two) <= SMALL:
+                parent[root(k)] = root(other)
+    groups: dict[int, set] = {}
+    for k, simplex in enumerate(found.simplices):
+        groups.setdefault(root(k), set()).update(simplex.tolist())
+    rims = [_rim(scaled, sorted(corners), normal[k]) for k, corners in groups.items()]
+    met = np.bincount(np.concatenate(rims), minlength=len(points))
+    rims = [[corner for corner in rim if met[corner] >= 3] for rim in rims]  # on an edge between two faces: no corner
+    vertices, faces = _compact(points, rims)
+    return vertices, sorted(faces)
+
+
+def _rim(points, corners, normal) -> list:
+    """The corners of a convex face, counter-clockwise about its ``normal``, the one with the least number first."""
+    place = points[corners] - points[corners].mean(axis=0)
+    across = place[np.argmax((place**2).sum(axis=1))]
+    angle = np.arctan2(place @ np.cross(normal, across), place @ across)
+    ring = [corners[k] for k in np.argsort(angle)]
+    first = ring.index(min(ring))
+    return ring[first:] + ring[:first]
+
+
+# ---- unions of convex parts ------------------------------------------------------------------------------------------
+
+
+def cut(vertices: np.ndarray, faces, normal, level, small) -> tuple[np.ndarray, list] | None:
+    """What a convex polyhedron has where ``normal`` . x <= ``level``; None where that is nothing.
+
+    Corners within ``small`` of the plane lie in it.
+    """
+    height = vertices @ normal - level
+    height[np.abs(height) <= small] = 0.0
+    if (height <= 0).all():
+        return vertices, list(faces)
+    if (height >= 0).all():
+        return None
+    points, new, kept = list(vertices), {}, []
+    for face in faces:
+        rim = []
+        for k, one in enumerate(face):
+            two = face[(k + 1) % len(face)]
+            if height[one] <= 0:
+                rim.append(one)
+            if height[one] * height[two] < 0:
+                key = (min(one, two), max(one, two))
+                if key not in new:
+                    low, high = key
+                    share = height[low] / (height[low] - height[high])
+                    new[key] = len(points)
+                    points.append(vertices[low] + share * (vertices[high] - vertices[low]))
+                rim.append(new[key])
+        if len(rim) >= 3 and any(corner >= len(vertices) or height[corner] < 0 for corner in rim):
+            kept.append(tuple(rim))
+    points = np.array(points)
+    cap = [*new.values(), *np.flatnonzero(height == 0).tolist()]
+    if len(cap) >= 3:
+        kept.append(tuple(_rim(points, cap, np.asarray(normal))))
+    return _compact(points, kept)
+
+
+def _compact(points: np.ndarray, faces) -> tuple[np.ndarray, list]:
+    """Without the points that belong to no face."""
+    used = np.unique(np.concatenate(faces))
+    number = np.full(len(points), -1)
+    number[used] = np.arange(len(used))
+    return points[used], [tuple(int(number[corner]) for corner in face) for face in faces]
+
+
+def disjoint(parts: list) -> list:
+    """Convex pieces (vertices, faces) that overlap nowhere, with the same union as the ``parts``."""
+    out = []
+    for number, part in enumerate(parts):
+        pieces = [part]
+        for vertices, faces in parts[:number]:
+            planes = [(n, n @ vertices[face[0]]) for n, face in zip(face_normals(vertices, faces), faces, strict=True)]
+            small, left = SMALL * float(np.ptp(vertices, axis=0).max()), []
+            for piece in pieces:
+                if any((piece[0] @ n - level).min() >= -small for n, level in planes):  # apart
+                    left.append(piece)
+                    continue
+                for n, level in planes:  # what is outside this plane, and inside those before
+                    outside = cut(*piece, -n, -level, small)
+                    piece = cut(*piece, n, level, small)
+                    if outside is not None:
+                        left.append(outside)
+                    if piece is None:
+                        break
+            pieces = left
+        out += pieces
+    return out
+
+
+def union_of_polyhedra(parts: list) -> MassProperties:
+    """Mass properties of the union of convex ``parts`` (vertices, faces), with its centre in their frame."""
+    middle = np.concatenate([vertices for vertices, _ in parts]).mean(axis=0)
+    pieces = disjoint([(vertices - middle, faces) for vertices, faces in parts])
+    sums = [moments(*piece) for piece in pieces]
+    found = tensor(*(sum(column) for column in zip(*sums, strict=True)))
+    found.centre = found.centre + middle
+    return found
+
+
+def ball_of(vertices: np.ndarray, centre: np.ndarray) -> float:
+    """Radius of the ball about ``centre`` that holds the corners, m."""
+    return float(np.sqrt(((vertices - centre) ** 2).sum(axis=1)).max() * (1 + 1e-12))
+
+
+# ---- shapes ----------------------------------------------------------------------------------------------------------
+
+
+class Polyhedron:
+    """A solid convex polyhedron: the convex hull of ``points`` (k, 3), in any frame and order.
+
+    The body's position is its centre of mass (``center_of_mass`` in that frame). ``vertices`` (k, 3) are its corners
+    from there, ``faces`` the numbers of the corners of each face, counter-clockwise from outside. Points inside, or in
+    the plane of a face but no corner of it, are left out.
+
+    >>> wedge = Polyhedron([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
+    >>> len(wedge.faces), round(6 * wedge.volume, 12)
+    (4, 1.0)
+    """
+
+    dimension = 3
+
+    def __init__(self, points):
+        self._take(*hull(_checked(type(self).__name__, points)))
+
+    def _take(self, vertices, faces) -> None:
+        middle = vertices.mean(axis=0)  # near the body: no digits are lost far from the origin
+        found = tensor(*moments(vertices - middle, faces))
+        self.center_of_mass = found.centre + middle
+        self.vertices, self.faces = vertices - middle - found.centre, faces
+        self._properties = MassProperties(found.volume, np.zeros(3), found.inertia)
+
+    def __repr__(self):
+        return f"{type(self).__name__} of {len(self.vertices)} corners and {len(self.faces)} faces"
+
+    @property
+    def volume(self) -> float:
+        """Volume, m^3."""
+        return self._properties.volume
+
+    @property
+    def solids(self) -> list:
+        """The convex parts: corners (k, 3) from the centre of mass, and faces."""
+        return [(self.vertices, self.faces)]
+
+    def mass_properties(self) -> MassProperties:
+        return self._properties
+
+    def balls(self):
+        """The ball that holds the body: radius (1,) and centre (1, 3) from the centre of mass."""
+        return np.array([ball_of(self.vertices, np.zeros(3))]), np.zeros((1, 3))
+
+    @classmethod
+    def prism(cls, outline, height: float) -> "Polyhedron":
+        """An upright prism over a convex ``outline`` (k, 2), from z = 0 to ``height``.
+
+        >>> Polyhedron.prism([(0, 0), (2, 0), (0, 2)], height=3.0).volume
+        6.0
+        """
+        base = Polygon(outline)
+        if len(base.parts) > 1:
+            raise InputError(
+                "Polyhedron.prism got an outline that is not convex; give a Cluster of prisms over its convex parts."
+            )
+        _length("Polyhedron.prism", "height", height)
+        flat, k = base.vertices + base.center_of_mass, len(base.vertices)
+        vertices = np.concatenate([np.column_stack([flat, np.full(k, z)]) for z in (0.0, float(height))])
+        sides = [(i, (i + 1) % k, (i + 1) % k + k, i + k) for i in range(k)]
+        return _of(vertices, [tuple(range(k))[::-1], tuple(range(k, 2 * k)), *sides])
+
+    @classmethod
+    def wedge(cls, size) -> "Polyhedron":
+        """Half a box of the ``size`` (x, y, z): the part below its diagonal, which falls along x.
+
+        >>> Polyhedron.wedge((3.0, 2.0, 1.0)).volume
+        3.0
+        """
+        x, y, z = _sizes("Polyhedron.wedge", size)
+        return cls([(0, 0, 0), (x, 0, 0), (0, 0, z), (0, y, 0), (x, y, 0), (0, y, z)])
+
+    @classmethod
+    def regular(cls, faces: int, radius: float) -> "Polyhedron":
+        """A Platonic solid of 4, 6, 8, 12 or 20 ``faces`` with its corners on a sphere of ``radius``.
+
+        >>> len(Polyhedron.regular(20, radius=1.0).vertices)
+        12
+        """
+        _length("Polyhedron.regular", "radius", radius)
+        signs = np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)], dtype=float)
+        flat = np.array([(0, i, j) for i in (-1, 1) for j in (-1, 1)], dtype=float)
+
+        def turned(points):  # with their coordinates shifted round
+            return np.concatenate([np.roll(points, k, axis=1) for k in range(3)])
+
+        corners = {
+            4: signs[[0, 3, 5, 6]],
+            6: signs,
+            8: np.concatenate([np.eye(3), -np.eye(3)]),
+            12: np.concatenate([signs, turned(flat * (1, 1 / GOLDEN, GOLDEN))]),
+            20: turned(flat * (1, 1, GOLDEN)),
+        }
+        if faces not in corners:
+            raise InputError(f"Polyhedron.regular got faces={faces!r}; give 4, 6, 8, 12 or 20.")
+        points = corners[faces]
+        return cls(radius * points / np.sqrt((points**2).sum(axis=1, keepdims=True)))
+
+    @classmethod
+    def irregular(cls, radius: float, *, corners=(8, 16), spread: float = 0.5, elongation=1.0, seed=None):
+        """A random convex polyhedron with its corners on a sphere of ``radius``, such as a piece of rock.
+
+        ``corners`` is their number, or the least and the largest of a random one. They lie evenly on the sphere (a
+        spiral), each moved in a random direction by up to ``spread`` (0 to 1) of the distance between neighbours; the
+        whole is turned at random. ``elongation`` is the ratio of the longest axis of an ellipsoid in the place of the
+        sphere to the two others, or two numbers for each of them. ``seed`` is a number, or a
+        ``numpy.random.Generator`` to go on drawing from.
+
+        >>> len(Polyhedron.irregular(1.0, corners=12, seed=1).vertices)
+        12
+        """
+        name = "Polyhedron.irregular"
+        low, high = pair if (pair := np.atleast_1d(as_numbers("corners", corners))).shape == (2,) else [corners] * 2
+        if not (is_whole(low, 4) and is_whole(high, 4) and low <= high <= 1000):
+            raise InputError(f"{name} got corners={corners!r}; give a whole number from 4 to 1000, or two of them.")
+        _length(name, "radius", radius)
+        if not (is_number(spread) and 0 <= spread <= 1):
+            raise InputError(f"{name} got spread={spread!r}; give a number from 0 to 1.")
+        ratio = np.broadcast_to(as_numbers("elongation", elongation), (2,)) if np.size(elongation) in (1, 2) else None
+        if ratio is None or not (np.isfinite(ratio).all() and (ratio >= 1).all()):
+            raise InputError(f"{name} got elongation={elongation!r}; give a number >= 1, or two of them.")
+        if not (seed is None or isinstance(seed, np.random.Generator)):
+            check_seed(name, seed)
+        random = np.random.default_rng(seed)
+        count = int(random.integers(int(low), int(high) + 1))
+        k = np.arange(count)
+        z = 1 - (2 * k + 1) / count
+        angle = 2 * np.pi * k / GOLDEN
+        flat = np.sqrt(1 - z * z)
+        points = np.stack([flat * np.cos(angle), flat * np.sin(angle), z], axis=1)
+        away = random.normal(size=(count, 3))
+        away *= (random.random(count) / np.sqrt((away**2).sum(axis=1)))[:, None]
+        points += spread * math.sqrt(4 * np.pi / count) * 0.5 * away
+        points /= np.sqrt((points**2).sum(axis=1))[:, None]
+        points /= np.array([1.0, *ratio])
+        turn, _ = np.linalg.qr(random.normal(size=(3, 3)))
+        return cls(radius * points @ turn.T)
+
+
+class Box(Polyhedron):
+    """A solid box with the edges ``size`` (x, y, z) along the axes of the body; one number for a cube.
+
+    >>> Box((1.0, 0.5, 0.5)).volume
+    0.25
+    """
+
+    def __init__(self, size):
+        self.size = _sizes("Box", size)
+        x, y, z = (0.5 * s for s in self.size)
+        corners = [(i, j, k) for k in (-z, z) for j in (-y, y) for i in (-x, x)]
+        faces = [(0, 2, 3, 1), (0, 1, 5, 4), (0, 4, 6, 2), (1, 3, 7, 5), (2, 6, 7, 3), (4, 5, 7, 6)]
+        self._take(np.array(corners), faces)
+
+    def __repr__(self):
+        return f"Box(size={self.size})"
+
+
+def _of(vertices, faces) -> Polyhedron:
+    """A polyhedron whose faces are known."""
+    out = Polyhedron.__new__(Polyhedron)
+    out._take(vertices, faces)
+    return out
+
+
+def _length(kind: str, name: str, value) -> None:
+    if not (is_number(value) and 0 < value <= LONGEST):
+        raise InputError(f"{kind} got {name}={value!r}; give a positive length.")
+
+
+def _sizes(kind: str, size) -> tuple[float, float, float]:
+    """Three lengths from three numbers, or one for all."""
+    value = as_numbers(f"The size of a {kind}", size)
+    if value.shape not in ((), (3,)) or not (np.isfinite(value).all() and (value > 0).all() and (value <= LONGEST).all()):
+        raise InputError(f"{kind} got size={size!r}; give three positive lengths (x, y, z), or one for all.")
+    return tuple(np.broadcast_to(value, (3,)).tolist())
