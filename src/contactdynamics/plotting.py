@@ -131,22 +131,19 @@ def plot_convergence(report, ax=None):
 
 
 def plot_scene(frame, ax=None, *, forces=True, colours=None, azimuth=-60.0, elevation=20.0):
-    """Draw a `Frame`: shaded balls, polygons, planes, and the forces at the contact points, with their scale.
+    """Draw a `Frame`: shaded balls, polygons, polyhedra, planes, and the forces at the contacts, with their scale.
 
     ``colours``: one number or colour per body. In 3D the view is an orthographic one from ``azimuth`` and
-    ``elevation`` (degrees), nearer balls drawn over farther ones. Returns the axes.
+    ``elevation`` (degrees), nearer balls and faces drawn over farther ones. Returns the axes.
     """
     if ax is None:
         _, ax = plt.subplots(figsize=(7, 6), layout="constrained")
     project = _view(frame.dimension, azimuth, elevation)
-    places, depth = project(frame.ball_centres)
-    order = np.argsort(-depth, kind="stable")
-    body_tints = _tints(frame, colours)
-    tints = body_tints[frame.ball_bodies]
-    _draw_planes(ax, frame, project, np.concatenate([places, frame.polygon_corners]))
+    tints = _tints(frame, colours)
+    _draw_planes(ax, frame, project)
     if len(frame.polygon_bodies):
-        _draw_polygons(ax, frame, body_tints)
-    _draw_balls(ax, places[order], frame.ball_radii[order], tints[order])
+        _draw_polygons(ax, frame, tints)
+    _draw_solids(ax, frame, project, tints)
     if frame.dimension == 2:
         _draw_marks(ax, frame)
     if forces and len(frame.contacts.gap):
@@ -205,6 +202,54 @@ def _tints(frame, colours):
     return np.array([to_rgb(colour) for colour in colours])
 
 
+def _draw_solids(ax, frame, project, tints):
+    """Balls and the faces of polyhedra that look at the reader, from the farthest to the nearest.
+
+    A face is as far as its farthest corner: a floor then lies behind what stands on it.
+    """
+    from matplotlib.collections import PolyCollection
+
+    places, depth = project(frame.ball_centres)
+    corners, away = project(frame.solid_corners)
+    faces = [corners[rim] for rim in np.split(frame.face_corners, frame.face_starts[1:-1])] if len(corners) else []
+    turns = np.array([_area(face) for face in faces])
+    shown = np.flatnonzero(turns > 1e-9 * np.abs(turns).max(initial=0.0))
+    if len(shown):
+        depth = np.append(depth, np.maximum.reduceat(away[frame.face_corners], frame.face_starts[:-1])[shown])
+        normals = _normals(frame)[shown]
+        light = 0.45 + 0.55 * np.clip(normals @ (np.array([-0.35, -0.5, 0.8]) / 1.006), 0.0, 1.0)
+        colours = tints[frame.face_bodies[shown]] * light[:, None]
+        ax.update_datalim(corners)
+    balls, order = len(places), np.argsort(-depth, kind="stable")
+    for level, run in enumerate(np.split(order, np.flatnonzero(np.diff(order < balls)) + 1)):
+        if not len(run):
+            continue
+        if run[0] < balls:
+            artist = _draw_balls(ax, places[run], frame.ball_radii[run], tints[frame.ball_bodies[run]])
+        else:
+            run = run - balls
+            artist = PolyCollection([faces[k] for k in shown[run]], facecolors=colours[run], edgecolors="0.25",
+                                    linewidths=0.5)  # fmt: skip
+            ax.add_collection(artist)
+        artist.set_zorder(1 + level / (1 + len(order)))
+
+
+def _area(outline) -> float:
+    """Area of an outline (k, 2), negative where it turns clockwise."""
+    x, y = outline.T
+    return 0.5 * float(x @ np.roll(y, -1) - np.roll(x, -1) @ y)
+
+
+def _normals(frame) -> np.ndarray:
+    """Outward unit normals (F, 3) of the faces of polyhedra."""
+    starts, corner = frame.face_starts, frame.solid_corners[frame.face_corners]
+    after = np.arange(1, len(corner) + 1)
+    after[starts[1:] - 1] = starts[:-1]
+    origin = np.repeat(corner[starts[:-1]], np.diff(starts), axis=0)
+    normal = np.add.reduceat(np.cross(corner - origin, corner[after] - origin), starts[:-1])
+    return normal / np.sqrt((normal**2).sum(axis=1))[:, None]
+
+
 def _draw_balls(ax, places, radii, tints):
     from matplotlib.collections import EllipseCollection
 
@@ -217,13 +262,13 @@ def _draw_balls(ax, places, radii, tints):
     centres = (places[:, None, :] + offset).reshape(k * rings, 2)
     faces = (tints[:, None, :] * light[None, :, None]).reshape(k * rings, 3)
     widths = np.tile([0.3] + [0.0] * (rings - 1), k)
-    ax.add_collection(
-        EllipseCollection(sizes, sizes, np.zeros(k * rings), units="xy", offsets=centres, facecolors=faces,
-                          edgecolors="0.25", linewidths=widths, transOffset=ax.transData)
-    )  # fmt: skip
+    artist = EllipseCollection(sizes, sizes, np.zeros(k * rings), units="xy", offsets=centres, facecolors=faces,
+                               edgecolors="0.25", linewidths=widths, transOffset=ax.transData)  # fmt: skip
+    ax.add_collection(artist)
     if k:
         low, high = (places - radii[:, None]).min(axis=0), (places + radii[:, None]).max(axis=0)
         ax.update_datalim([low, high])
+    return artist
 
 
 def _draw_polygons(ax, frame, tints):
@@ -251,9 +296,9 @@ def _draw_marks(ax, frame):
     ax.add_collection(LineCollection(np.stack([frame.ball_centres, tips], axis=1), colors="0.3", linewidths=0.4))
 
 
-def _draw_planes(ax, frame, project, places):
-    span = np.ptp(places, axis=0).max() if len(places) else 1.0
-    points = frame.ball_centres if frame.dimension == 3 else places
+def _draw_planes(ax, frame, project):
+    points = np.concatenate([frame.ball_centres, frame.parts[0]])
+    span = np.ptp(points, axis=0).max() if len(points) else 1.0
     middle = points.mean(axis=0) if len(points) else np.zeros(frame.dimension)
     for normal, point in zip(frame.plane_normals, frame.plane_points, strict=True):
         foot = middle - ((middle - point) @ normal) * normal
@@ -264,7 +309,7 @@ def _draw_planes(ax, frame, project, places):
             one = np.cross(normal, [1.0, 0.0, 0.0])
             one /= np.sqrt(one @ one)
             two = np.cross(normal, one)
-            reach = 0.6 * np.ptp(frame.ball_centres, axis=0)[:2].max() + 2 * frame.ball_radii.max()
+            reach = 0.6 * np.ptp(points, axis=0)[:2].max() + 2 * frame.ball_radii.max(initial=0.05 * span)
             corners = [foot + reach * (i * one + j * two) for i, j in ((1, 1), (1, -1), (-1, -1), (-1, 1))]
             ax.fill(*project(np.array(corners))[0].T, color="0.9", ec="0.7", lw=0.6, zorder=0)
 
@@ -305,9 +350,10 @@ def _size_in_contact(frame) -> float:
     size = np.zeros(len(frame.identities))
     away = np.sqrt(((frame.ball_centres - frame.positions[frame.ball_bodies]) ** 2).sum(axis=1)) + frame.ball_radii
     np.maximum.at(size, frame.ball_bodies, away)
-    body = np.repeat(frame.polygon_bodies, np.diff(frame.polygon_starts))
+    corners, starts, bodies = frame.parts
+    body = np.repeat(bodies, np.diff(starts))
     if len(body):
-        np.maximum.at(size, body, np.sqrt(((frame.polygon_corners - frame.positions[body]) ** 2).sum(axis=1)))
+        np.maximum.at(size, body, np.sqrt(((corners - frame.positions[body]) ** 2).sum(axis=1)))
     free = size[rows][(frame.kinds[rows] == 0) & (size[rows] > 0)]
     return float(np.median(free)) if len(free) else 1.0
 

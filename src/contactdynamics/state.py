@@ -354,6 +354,13 @@ class Frame(NamedTuple):
     __repr__ = short
 
     @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The convex parts of polygons (2D) or polyhedra (3D): corners (C, d), starts (Q+1,), rows of bodies (Q,)."""
+        if self.dimension == 2:
+            return self.polygon_corners, self.polygon_starts, self.polygon_bodies
+        return self.solid_corners, self.solid_starts, self.solid_bodies
+
+    @property
     def contact_laws(self) -> np.ndarray:
         """(C,) place in ``laws`` of the law of each contact: that of the materials of its bodies; -1 where unknown."""
         if not self.laws:

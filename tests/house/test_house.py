@@ -44,16 +44,18 @@ INSIDE = {
     ],
     "scenes": [
         {"shapes.unions", "hooks", "loads", "pavement", "tables", "materials"}, {"shapes.balls", "outlets"},
-        {"shapes.polygons"}, {"masonry", "scene"}, {"packings"},
+        {"shapes.polygons"}, {"shapes.polyhedra"}, {"shapes.clusters"}, {"masonry", "scene"}, {"packings"},
     ],
     "files": [
         {"soundness", "writing"}, {"hdf5", "fclib"}, {"archive", "recorders", "resume", "siconos"}, {"problems"},
     ],
     "rigid": [
         {"interrupts", "step", "space", "threads", "search.contract", "search.touches"},
-        {"motion", "neighbours", "search.pairs", "search.outlines", "equations.contract"},
-        {"search.balls", "order", "solvers", "assembly", "ledger", "roster"},
-        {"search.polygons", "equations.diagonal", "equations.full", "equations.planar", "loading", "watch", "options"},
+        {"motion", "neighbours", "search.pairs", "search.outlines", "search.solids", "search.touching",
+         "equations.contract"},
+        {"search.balls", "order", "solvers", "assembly", "ledger", "roster", "equations.full"},
+        {"search.polygons", "search.polyhedra", "equations.diagonal", "equations.planar", "equations.spatial", "loading",
+         "watch", "options"},
         {"contact_set"},
         {"questions", "hardest"},
         {"access"},

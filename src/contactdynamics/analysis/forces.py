@@ -37,6 +37,7 @@ def contact_centres(frame) -> np.ndarray:
     plane = np.ones(len(frame.identities), dtype=bool)
     plane[frame.ball_bodies] = False
     plane[frame.polygon_bodies] = False
+    plane[frame.solid_bodies] = False
     for side in range(2):
         flat = plane[rows[:, side]]
         centres[flat, side] = 2 * point[flat] - centres[flat, 1 - side]

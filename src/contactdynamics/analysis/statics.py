@@ -185,8 +185,9 @@ def _equations(frame):
 def _sizes(frame) -> np.ndarray:
     """Largest distance (N,) of a corner, or of the rim of a disk, from the centre of its body."""
     size = np.zeros(len(frame.masses))
-    body = np.repeat(frame.polygon_bodies, np.diff(frame.polygon_starts))
-    np.maximum.at(size, body, np.linalg.norm(frame.polygon_corners - frame.positions[body], axis=1))
+    corners, starts, bodies = frame.parts
+    body = np.repeat(bodies, np.diff(starts))
+    np.maximum.at(size, body, np.linalg.norm(corners - frame.positions[body], axis=1))
     reach = np.linalg.norm(frame.ball_centres - frame.positions[frame.ball_bodies], axis=1) + frame.ball_radii
     np.maximum.at(size, frame.ball_bodies, reach)
     return np.where(size > 0, size, 1.0)

@@ -1,7 +1,7 @@
 """Shape and density: the free surface, its slope, height, packing fraction, volume mass.
 
 All from vertical chords: above each place of a fine grid, the part of the vertical line that lies in each ball and in
-each convex part of a polygon.
+each convex part of a polygon or polyhedron.
 """
 
 import math
@@ -12,6 +12,7 @@ import numpy as np
 from ..display import pictured, short
 from ..errors import InputError
 from ..scenes.shapes.polygons import area_of
+from ..scenes.shapes.polyhedra import moments
 from ..state import FREE
 from .forces import new_axes
 from .regions import Under, axis_of, fitting, positive
@@ -57,7 +58,7 @@ def chords(centres, radii, low, high, spacing: float) -> Chords:
 
 
 class Spans(NamedTuple):
-    """Vertical chords of the convex parts of polygons above the places of a grid."""
+    """Vertical chords of the convex parts of polygons or polyhedra above the places of a grid."""
 
     part: np.ndarray  # (K,)
     column: np.ndarray  # (K,) index of the place
@@ -68,20 +69,60 @@ class Spans(NamedTuple):
 
 
 def spans(frame, low, high, spacing: float) -> Spans:
-    """The chords of polygons above the places of `grid` (2D)."""
-    start, count = low[0] + spacing / 2, len(np.arange(low[0] + spacing / 2, high[0], spacing))
+    """The chords of polygons or polyhedra above the places of `grid`."""
+    corners, starts, _ = frame.parts
+    start = np.asarray(low) + spacing / 2
+    shape = [len(np.arange(a + spacing / 2, b, spacing)) for a, b in zip(low, high, strict=True)]
     found = [(np.zeros(0, int), np.zeros(0, int), np.zeros(0), np.zeros(0))]
-    for k in range(len(frame.polygon_bodies)):
-        part = frame.polygon_corners[frame.polygon_starts[k] : frame.polygon_starts[k + 1]].astype(float)
-        first = max(0, math.ceil((part[:, 0].min() - start) / spacing))
-        column = np.arange(first, min(count - 1, math.floor((part[:, 0].max() - start) / spacing)) + 1)
-        # Corners run counter-clockwise: from the leftmost one below to the rightmost one, and back above.
-        part = np.roll(part, -int(part[:, 0].argmin()), axis=0)
-        right = int(part[:, 0].argmax())
-        lower, upper = part[: right + 1], np.vstack([part[right:], part[:1]])[::-1]
-        x = start + column * spacing
-        found.append((np.full(len(x), k), column, np.interp(x, *lower.T), np.interp(x, *upper.T)))
+    cut = _flat_span if frame.dimension == 2 else _solid_span
+    for k in range(len(starts) - 1):
+        part = corners[starts[k] : starts[k + 1]].astype(float)
+        sides = [
+            np.arange(max(0, math.ceil((x.min() - a) / spacing)), min(n - 1, math.floor((x.max() - a) / spacing)) + 1)
+            for x, a, n in zip(part.T, start, shape, strict=False)
+        ]
+        column = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(sides))
+        bottom, top = cut(frame, k, part, start + column * spacing)
+        held = top >= bottom
+        index = np.ravel_multi_index(tuple(column[held].T), shape)
+        found.append((np.full(len(index), k), index, bottom[held], top[held]))
     return Spans(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+
+
+def _flat_span(frame, k, part, places) -> tuple[np.ndarray, np.ndarray]:
+    """Bottom and top of a convex polygon above the places (m, 1)."""
+    # Corners run counter-clockwise: from the leftmost one below to the rightmost one, and back above.
+    part = np.roll(part, -int(part[:, 0].argmin()), axis=0)
+    right = int(part[:, 0].argmax())
+    lower, upper = part[: right + 1], np.vstack([part[right:], part[:1]])[::-1]
+    return np.interp(places[:, 0], *lower.T), np.interp(places[:, 0], *upper.T)
+
+
+def _solid_span(frame, k, part, places) -> tuple[np.ndarray, np.ndarray]:
+    """Bottom and top of a convex polyhedron above the places (m, 2); the top is below where they miss it."""
+    bottom, top = np.full(len(places), -np.inf), np.full(len(places), np.inf)
+    for face in _faces(frame, k):
+        rim = part[face] - part[face[0]]
+        n = np.cross(rim, np.roll(rim, -1, axis=0)).sum(axis=0)
+        n /= math.sqrt(n @ n)
+        left = n @ part[face[0]] - places @ n[:2]  # n_z z <= left
+        if n[2] > 1e-12:
+            top = np.minimum(top, left / n[2])
+        elif n[2] < -1e-12:
+            bottom = np.maximum(bottom, left / n[2])
+        else:
+            top = np.where(left < 0, -np.inf, top)
+    return bottom, top
+
+
+def _faces(frame, k) -> list:
+    """The faces of the part ``k`` of a polyhedron by the numbers of its corners."""
+    first, after = frame.solid_starts[k : k + 2]
+    begin = frame.face_corners[frame.face_starts[:-1]]
+    return [
+        frame.face_corners[frame.face_starts[f] : frame.face_starts[f + 1]] - first
+        for f in np.flatnonzero((begin >= first) & (begin < after))
+    ]
 
 
 def _tops(frame, keep, low, high, spacing, places) -> np.ndarray:
@@ -99,9 +140,9 @@ def _tops(frame, keep, low, high, spacing, places) -> np.ndarray:
 
 
 def _settled(frame) -> np.ndarray:
-    """Which balls and parts of polygons (S + Q,) are free and touch something: not those in flight.
+    """Which balls and parts of polygons or polyhedra (S + Q,) are free and touch something: not those in flight.
 
-    A polygon touches what its bounding disk does.
+    A part touches what the disk or ball around it does.
     """
     from scipy.spatial import cKDTree
 
@@ -120,12 +161,12 @@ def _settled(frame) -> np.ndarray:
 
 
 def bounding_disks(frame):
-    """The frame with the disk around each convex part of its polygons among its balls, after them.
+    """The frame with the disk or ball around each convex part of its polygons or polyhedra among its balls, after them.
 
-    The disks are centred in the middle of the part's corners.
+    They are centred in the middle of the part's corners.
     """
-    starts, corners = frame.polygon_starts, frame.polygon_corners
-    middles = np.zeros((len(frame.polygon_bodies), 2))
+    corners, starts, bodies = frame.parts
+    middles = np.zeros((len(bodies), frame.dimension))
     radii = np.zeros(len(middles))
     for k in range(len(middles)):
         part = corners[starts[k] : starts[k + 1]]
@@ -134,7 +175,7 @@ def bounding_disks(frame):
     return frame._replace(
         ball_radii=np.concatenate([frame.ball_radii, radii]),
         ball_centres=np.concatenate([frame.ball_centres, middles]) if len(radii) else frame.ball_centres,
-        ball_bodies=np.concatenate([frame.ball_bodies, frame.polygon_bodies]),
+        ball_bodies=np.concatenate([frame.ball_bodies, bodies]),
     )
 
 
@@ -184,8 +225,9 @@ def surface(frame, *, spacing: float | None = None, ignore=()) -> Surface:
 def height(frame) -> float:
     """The highest point of the free bodies, but for those in flight, above the mean level of the ground."""
     tops = frame.ball_centres[:, -1] + frame.ball_radii
-    if len(frame.polygon_bodies):
-        tops = np.concatenate([tops, np.maximum.reduceat(frame.polygon_corners[:, 1], frame.polygon_starts[:-1])])
+    corners, starts, bodies = frame.parts
+    if len(bodies):
+        tops = np.concatenate([tops, np.maximum.reduceat(corners[:, -1], starts[:-1])])
     tops = tops[_settled(frame)]
     return float(tops.max() - surface(frame).level) if len(tops) else 0.0
 
@@ -218,7 +260,7 @@ class Slope(NamedTuple):
 
 
 def _diameter(frame) -> float:
-    """Mean diameter of the free balls and of the disks around the free polygons."""
+    """Mean diameter of the free balls and of the disks or balls around the free parts of polygons or polyhedra."""
     seen = bounding_disks(frame)
     return 2 * float(seen.ball_radii[seen.kinds[seen.ball_bodies] == FREE].mean())
 
@@ -278,10 +320,10 @@ def interior(frame, *, margin: float | None = None, axis=None) -> Under:
 
 
 def _solid(frame, region, weight, spacing) -> float:
-    """Mean of ``weight`` (S + Q,) in the balls and parts of polygons, 0 outside, over a region."""
+    """Mean of ``weight`` (S + Q,) in the balls and parts of polygons or polyhedra, 0 outside, over a region."""
     radii = bounding_disks(frame).ball_radii
     if not len(radii):
-        raise InputError("The frame has no body with a volume; take one with balls or polygons.")
+        raise InputError("The frame has no body with a volume; take one with balls, polygons or polyhedra.")
     spacing = 0.25 * float(radii.min()) if spacing is None else positive("spacing", spacing)
     low, high = fitting(region, frame).sides
     places = grid(low, high, spacing)
@@ -293,7 +335,7 @@ def _solid(frame, region, weight, spacing) -> float:
     z = centres[cut.ball, -1]
     inside = np.minimum(z + cut.half, top[cut.column]) - np.maximum(z - cut.half, bottom[cut.column])
     total = (weight[cut.ball] * np.maximum(0.0, inside)).sum()
-    if len(frame.polygon_bodies):
+    if len(frame.parts[2]):
         span = spans(frame, low, high, spacing)
         inside = np.minimum(span.top, top[span.column]) - np.maximum(span.bottom, bottom[span.column])
         total += (weight[len(radii) + span.part] * np.maximum(0.0, inside)).sum()
@@ -302,15 +344,20 @@ def _solid(frame, region, weight, spacing) -> float:
 
 def packing_fraction(frame, region, *, spacing: float | None = None) -> float:
     """The share of a region that bodies fill, along vertical lines ``spacing`` apart (the smallest radius over 4)."""
-    return _solid(frame, region, np.ones(len(frame.ball_radii) + len(frame.polygon_bodies)), spacing)
+    return _solid(frame, region, np.ones(len(frame.ball_radii) + len(frame.parts[2])), spacing)
 
 
 def volume_mass(frame, region, *, spacing: float | None = None) -> float:
     """The mass of what is in a region, per volume of the region."""
     d = frame.dimension
     volume = (math.pi * frame.ball_radii**2) if d == 2 else (4 / 3 * math.pi * frame.ball_radii**3)
-    parts = np.split(frame.polygon_corners, frame.polygon_starts[1:-1]) if len(frame.polygon_bodies) else []
-    volume = np.concatenate([volume, [area_of(part - part[0]) for part in parts]])
-    bodies = np.concatenate([frame.ball_bodies, frame.polygon_bodies])
+    corners, starts, owners = frame.parts
+    parts = np.split(corners, starts[1:-1]) if len(owners) else []
+    if d == 2:
+        sizes = [area_of(part - part[0]) for part in parts]
+    else:
+        sizes = [moments(part - part[0], _faces(frame, k))[0] for k, part in enumerate(parts)]
+    volume = np.concatenate([volume, sizes])
+    bodies = np.concatenate([frame.ball_bodies, owners])
     whole = np.bincount(bodies, volume, len(frame.masses))
     return _solid(frame, region, frame.masses[bodies] / whole[bodies], spacing)

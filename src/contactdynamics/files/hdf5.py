@@ -6,7 +6,7 @@
     /bodies/*        what does not change, one row per body that ever was: identity, mass, inertia, kind, ...
     /balls/*         radius, centre, body (identity), material of the spheres and disks
     /planes/*        normal, body (identity), material
-    /corners/*       place, body (identity), part of the corners of polygons and polyhedra; ball `part` of a body holds it
+    /corners/*       place, body (identity), part of the corners of polygons and polyhedra; ball `part` of it holds it
     /rims/*          corner, face, body (identity), part: the corners of each face of a polyhedron, seen from outside
     /frames/*        one row per frame: time, step, gravity, first row and number of rows in /frame_bodies and
                      /frame_contacts

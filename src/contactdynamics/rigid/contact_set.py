@@ -31,7 +31,6 @@ from .threads import Team
 
 SEARCHES, EQUATIONS = (BallSearch, PolygonSearch, PolyhedronSearch), (Diagonal, Full, Planar, Spatial)
 SMALL = 500  # contacts up to which one thread is faster
-FIRST = 1e-3  # of the tolerance: the goal of a step without memory where quiet steps are improved: see `solvers.aim`
 ALONE = Team(1)
 
 
@@ -158,7 +157,8 @@ class ContactSet:
             self._scratch = scratch_arrays(rows, len(self.equations))
         tolerance = settings.tolerance
         if self._resting and not any(np.count_nonzero(search.status) for search in self._resting):
-            tolerance *= FIRST  # what such a step leaves would stay as a displacement
+            # what such a step leaves would stay as a displacement; 1e-13 is a rounding
+            tolerance = min(tolerance, max(1e-13, tolerance * min(search.first for search in self._resting)))
         ahead = all(equations.ahead for equations in self.equations if equations.count)
         goal = Goal(float(scale), tolerance, settings.max_iterations, ahead, bool(self._resting))
         kinds = tuple([equations.kind() for equations in self.equations])

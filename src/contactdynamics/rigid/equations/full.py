@@ -106,7 +106,7 @@ def carried_axis(pairs, k, balls, planes, orientation, axes, out):
 
 @kernel
 def carried(d, one, two, turn_one, turn_two, out):
-    """The axis ``d`` (4,) of a law in space, between bodies of the materials ``one`` and ``two``: see `carried_axis`."""
+    """The axis ``d`` (4,) of a law in space, between bodies of materials ``one`` and ``two``: see `carried_axis`."""
     q = turn_one if one == d[3] or two != d[3] else turn_two
     tx, ty, tz = 2 * (q[2] * d[2] - q[3] * d[1]), 2 * (q[3] * d[0] - q[1] * d[2]), 2 * (q[1] * d[1] - q[2] * d[0])
     out[0] = d[0] + q[0] * tx + q[2] * tz - q[3] * ty

@@ -49,6 +49,7 @@ class Search(Protocol):
     needs_inertia: bool  # whether these need more of a body than its row
     sortable: bool  # whether bodies may be sorted: the contacts can be turned round
     rests: bool  # whether quiet steps are improved beyond the tolerance: see `solvers.aim`
+    first: float  # of the tolerance, where they are: the goal of a step without memory
     found: NamedTuple  # the active contacts, with their memory: impulse and status
     size: str  # what overlaps are measured by, in words
     status: np.ndarray  # (K,) of the active contacts

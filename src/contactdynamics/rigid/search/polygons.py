@@ -33,7 +33,8 @@ from .outlines import (
     place_corners,
     speed,
 )
-from .touches import AXIS, END, FEATURE, FIRST, LAW, NEAR, NX, NY, SECOND, SIZE, Touching, X, Y
+from .touches import AXIS, END, FEATURE, FIRST, LAW, NEAR, NX, NY, SECOND, SIZE, X, Y
+from .touching import Touching
 
 
 @kernel
@@ -153,17 +154,6 @@ def find_on_planes(outline, spheres, material, normals, points, planes, rules, p
                         out.a[found], out.b[found], gaps[found] = a, b, gap
                     found += 1
     return found
-
-
-@kernel
-def deepest_touch(gap, place):
-    """The largest overlap (m), the largest one over the size of the smaller part, and its contact; -1 where none is."""
-    depth, share, worst = 0.0, 0.0, -1
-    for k in range(gap.size):
-        depth = max(depth, -gap[k])
-        if -gap[k] > share * place[k, SIZE]:
-            share, worst = -gap[k] / place[k, SIZE], k
-    return depth, share, worst
 
 
 @kernel

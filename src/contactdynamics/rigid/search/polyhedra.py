@@ -32,13 +32,15 @@ from .solids import (
     solids,
     speed,
 )
-from .touches import AXIS, FIRST, LAW, NAME_ONE, NAME_TWO, NEAR, SECOND, SIZE, Touching
+from .touches import AXIS, FIRST, LAW, NAME_ONE, NAME_TWO, NEAR, PLACE, SECOND, SIZE
+from .touching import Touching
 
-NX, NY, NZ, X, Y, Z = range(1, 7)  # columns of a contact's place, after SIZE
+NX, NY, NZ, X, Y, Z = PLACE
+ROUNDING = 1e-9  # of the size: a gap above zero that is zero in exact numbers, and taken as such
 
 
 @kernel(inline=True)
-def takes_part(gap, held, status, sticky, outlook, a, b, nx, ny, nz, px, py, pz, position, size):
+def takes_part(gap, held, status, sticky, outlook, a, b, normal, point, position, size):
     """Whether a contact with a gap above `NEAR` is active (see `balls.takes_part`)."""
     if held and status > SEPARATING and (outlook.anticipate or sticky):
         return True
@@ -46,6 +48,7 @@ def takes_part(gap, held, status, sticky, outlook, a, b, nx, ny, nz, px, py, pz,
         return False
     if held and outlook.keep:
         return True
+    (nx, ny, nz), (px, py, pz) = normal, point
     u = min(
         normal_velocity(outlook.one, a, b, nx, ny, nz, px, py, pz, position),
         normal_velocity(outlook.two, a, b, nx, ny, nz, px, py, pz, position),
@@ -111,10 +114,11 @@ def enter_pairs(meetings, count, sizes, spheres, material, rules, position, outl
             at, row = begin + c, source[c]
             gap, x, y, z, held = points[at, 3] - slack, points[at, 0], points[at, 1], points[at, 2], row >= 0
             if gap > NEAR * size and not ((held or anticipate) and takes_part(
-                gap, held, was[row] if held else OPEN, sticky_law[law], outlook, body[i], body[j], nx, ny, nz, x, y, z,
+                gap, held, was[row] if held else OPEN, sticky_law[law], outlook, body[i], body[j], (nx, ny, nz), (x, y, z),
                 position, size,
             )):  # fmt: skip
                 continue
+            gap = gap if gap <= 0.0 or gap > ROUNDING * size else 0.0
             if found < status.size:
                 index[found, FIRST], index[found, SECOND], index[found, LAW] = i, j, law
                 index[found, NAME_ONE], index[found, NAME_TWO] = names[at, 0], names[at, 1]
@@ -169,11 +173,16 @@ def find_on_planes(solids, spheres, material, normals, levels, planes, rules, po
                     held = known[row, NAME_TWO] == c - starts[i, CORNER]
                     row += 1
                 row -= 1 if held else 0
-                px, py, pz = vectors[c, 0] - 0.5 * gap * nx, vectors[c, 1] - 0.5 * gap * ny, vectors[c, 2] - 0.5 * gap * nz
+                px, py, pz = (
+                    vectors[c, 0] - 0.5 * gap * nx,
+                    vectors[c, 1] - 0.5 * gap * ny,
+                    vectors[c, 2] - 0.5 * gap * nz,
+                )
                 if gap <= NEAR * size or takes_part(
-                    gap, held, was[row] if held else OPEN, sticky_law[law], outlook, a, b, nx, ny, nz, px, py, pz,
+                    gap, held, was[row] if held else OPEN, sticky_law[law], outlook, a, b, (nx, ny, nz), (px, py, pz),
                     position, size,
                 ):  # fmt: skip
+                    gap = gap if gap <= 0.0 or gap > ROUNDING * size else 0.0
                     if found < status.size:
                         index[found, FIRST], index[found, SECOND], index[found, LAW] = p, i, law
                         index[found, NAME_ONE], index[found, NAME_TWO] = -1, c - starts[i, CORNER]
@@ -252,7 +261,7 @@ def recover_joints(position, orientation, rows, touches, inverse, depth, keep, m
 class PolyhedronSearch(Touching):
     """Active contacts with polyhedra: see `Search`."""
 
-    equations = (SPATIAL,)
+    equations, first = (SPATIAL,), 1e-6
     dimension, name, kept = 3, "joint", ("index", "place", "memory", "status")
 
     def derive(self, model, near) -> bool:
@@ -267,7 +276,10 @@ class PolyhedronSearch(Touching):
         self._most = 2 * int(np.diff(self.solids.rim_starts).max(initial=3)) + 8
         alone = bool((np.diff(self.solids.starts[:, CORNER]) == 0).any())
         self._scratch = Scratch(
-            np.zeros((0, 2), dtype=np.int32), np.zeros((2, self._most, 3)), np.zeros((2, self._most, 3), np.int32), alone
+            np.zeros((0, 2), dtype=np.int32),
+            np.zeros((2, self._most, 3)),
+            np.zeros((2, self._most, 3), np.int32),
+            alone,
         )
         self._own_meetings(0, 0)
         return True

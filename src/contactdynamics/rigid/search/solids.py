@@ -30,8 +30,9 @@ WATCH = 1e-3  # of the size: pairs up to this are looked at
 FLAT = 1e-4  # of the size: edges must be better than faces by this
 ALIKE = 1e-7  # of the size: heights that differ by less are the same
 SETTLED = 1e-5  # of the size: an overlap up to this does not ask for another axis
-MERGED = 1e-9  # of the size: corners nearer to an edge than this lie on it
-DEGENERATE = 1e-8  # of the size: parallel faces that overlap by less meet along a line and pass each other
+MERGED = 1e-6  # of the size: corners nearer to an edge than this lie on it
+CLOSE = 1e-4  # of the size: corners of a joint nearer to each other than this are one
+DEGENERATE = 1e-5  # of the size: parallel faces that overlap by less meet along a line and pass each other
 PARALLEL = 1e-6  # sine of the angle between edges that have no common normal
 ON_SECOND = 1 << 20  # axis: face of the second polyhedron
 EDGES = 1 << 21  # axis: two edges, those of the contact's name
@@ -71,7 +72,9 @@ def solids(balls, corners, rims) -> Solids:
     forward = corner < corner[after]
     edges[number[forward], 0], edges[number[forward], 1] = low[forward], high[forward]
     edges[number[forward], 2], edges[number[~forward], 3] = total + face[forward], total + face[~forward]
-    starts[:, EDGE] = np.searchsorted(np.searchsorted(starts[:, CORNER], edges[:, 0], "right") - 1, np.arange(count + 1))
+    starts[:, EDGE] = np.searchsorted(
+        np.searchsorted(starts[:, CORNER], edges[:, 0], "right") - 1, np.arange(count + 1)
+    )
     normals = _normals(corners.place, corner, after, rim_starts)
     local = np.concatenate([corners.place, normals])
     body = np.concatenate([corners.body, rims.body[begin]]).astype(np.int32)
@@ -276,12 +279,12 @@ def separation(vectors, starts, rim_starts, rims, edges, i, j, one, two):
 
 
 @kernel
-def choose_axis(vectors, starts, rim_starts, rims, edges, i, j, size, ux, uy, uz, travel, limit, fresh):
+def choose_axis(vectors, starts, rim_starts, rims, edges, i, j, size, velocity, travel, limit, fresh):
     """The axis of two polyhedra by its name, its separation, and whether none keeps them apart by ``limit``.
 
-    ``ux, uy, uz`` is the velocity of j with respect to i, ``travel`` its way in a step; asked for a ``fresh`` pair.
+    ``velocity`` (3,) is that of j with respect to i, ``travel`` its way in a step; asked for a ``fresh`` pair.
     """
-    best, one, two = -np.inf, -1, -1
+    best, one, two, (ux, uy, uz) = -np.inf, -1, -1, velocity
     for side in range(2):
         p, q = (i, j) if side == 0 else (j, i)
         begin, end = starts[q, CORNER], starts[q + 1, CORNER]
@@ -426,7 +429,9 @@ def cut_faces(vectors, starts, rim_starts, rims, polygon, labels, p, face, q, si
                 # the edge from `back` to `m` crosses: a corner of the face where it runs along one of its edges
                 share = before / (before - inside)
                 for n in range(3):
-                    polygon[there, kept, n] = polygon[here, back, n] + share * (polygon[here, m, n] - polygon[here, back, n])
+                    polygon[there, kept, n] = polygon[here, back, n] + share * (
+                        polygon[here, m, n] - polygon[here, back, n]
+                    )
                 edge = labels[here, back, 2]
                 if edge >= 0:
                     labels[there, kept, 0], labels[there, kept, 1] = mine, edge
@@ -444,17 +449,28 @@ def cut_faces(vectors, starts, rim_starts, rims, polygon, labels, p, face, q, si
                     labels[there, kept, 2] = -1 - (k - begin)  # on the line, and the next one is outside
                 kept += 1
         here, count = there, kept
-    if here == 1:
-        for m in range(count):
+    mine, its, kept = 0, 0, 0
+    for m in range(count):
+        mine += labels[here, m, 1] == -1
+        its += labels[here, m, 0] == -1
+        alone = True
+        for back in (kept - 1, 0):
+            if 0 <= back < kept:
+                x, y = polygon[here, m, 0] - polygon[0, back, 0], polygon[here, m, 1] - polygon[0, back, 1]
+                alone = alone and x * x + y * y > (CLOSE * size) ** 2
+        if alone:
             for n in range(3):
-                polygon[0, m, n], labels[0, m, n] = polygon[1, m, n], labels[1, m, n]
+                polygon[0, kept, n], labels[0, kept, n] = polygon[here, m, n], labels[here, m, n]
+            kept += 1
+    whole = mine == end - begin or its == last - first  # one face lies within the other, be it as small as it may
+    count = kept
     area, around = 0.0, 0.0
     for m in range(count):
         after = m + 1 if m + 1 < count else 0
         x, y = polygon[0, after, 0] - polygon[0, m, 0], polygon[0, after, 1] - polygon[0, m, 1]
         area += 0.5 * (polygon[0, m, 0] * polygon[0, after, 1] - polygon[0, after, 0] * polygon[0, m, 1])
         around += np.sqrt(x * x + y * y)
-    return count, low, along < -1.0 + 1e-12 and area <= DEGENERATE * size * around
+    return count, low, not whole and along < -1.0 + 1e-12 and area <= DEGENERATE * size * around
 
 
 @kernel
@@ -478,8 +494,8 @@ def write_joint(solids, polygon, labels, count, face, first, points, names, at):
 
 
 @kernel
-def corner_alone(solids, face, p, q, first, way, points, names, at):
-    """The lowest corner of q over a ``face`` of p whose outline it misses; 1 where they overlap, or may in the step."""
+def corner_alone(solids, face, p, q, first, points, names, at):
+    """The lowest corner of q under a ``face`` of p whose outline it misses, as the one contact."""
     vectors, rims, rim_starts, starts = solids.vectors, solids.rims, solids.rim_starts, solids.starts
     nx, ny, nz, level = face_level(vectors, starts, rim_starts, rims, face)
     low, corner = np.inf, starts[q, CORNER]
@@ -487,22 +503,62 @@ def corner_alone(solids, face, p, q, first, way, points, names, at):
         height = nx * vectors[c, 0] + ny * vectors[c, 1] + nz * vectors[c, 2] - level
         if height < low:
             low, corner = height, c
-    begin, end, outside = rim_starts[face], rim_starts[face + 1], 0.0
-    for k in range(begin, end):
-        c, d = rims[k, 0], rims[k + 1 if k + 1 < end else begin, 0]
-        ex, ey, ez = vectors[d, 0] - vectors[c, 0], vectors[d, 1] - vectors[c, 1], vectors[d, 2] - vectors[c, 2]
-        x, y, z = (vectors[corner, 0] - vectors[c, 0], vectors[corner, 1] - vectors[c, 1],
-                   vectors[corner, 2] - vectors[c, 2])  # fmt: skip
-        across = nx * (ey * z - ez * y) + ny * (ez * x - ex * z) + nz * (ex * y - ey * x)
-        outside = max(outside, -across / np.sqrt(ex * ex + ey * ey + ez * ez))
-    if low > 0.0 and outside > way:
-        return 0
     points[at, 0] = vectors[corner, 0] - 0.5 * low * nx
     points[at, 1] = vectors[corner, 1] - 0.5 * low * ny
     points[at, 2] = vectors[corner, 2] - 0.5 * low * nz
     points[at, 3] = low
     names[at, 0] = -1 if first else corner - starts[q, CORNER]
     names[at, 1] = corner - starts[q, CORNER] if first else -1
+    return 1
+
+
+@kernel
+def nearest_apart(solids, meetings, m, limit, at):
+    """The contact of two bodies apart, nearest by corners or edges: no face and no pair of edges has the normal.
+
+    Returns 0 where they are farther apart than ``limit``.
+    """
+    vectors, edges, starts = solids.vectors, solids.edges, solids.starts
+    i, j, bound, points, names = (
+        meetings.index[m, ONE],
+        meetings.index[m, OTHER],
+        meetings.bound,
+        meetings.points,
+        meetings.names,
+    )
+    best = np.inf
+    for e in range(starts[i, EDGE], starts[i + 1, EDGE]):
+        p, q = edges[e, 0], edges[e, 1]
+        dx, dy, dz = vectors[q, 0] - vectors[p, 0], vectors[q, 1] - vectors[p, 1], vectors[q, 2] - vectors[p, 2]
+        dd = dx * dx + dy * dy + dz * dz
+        for g in range(starts[j, EDGE], starts[j + 1, EDGE]):
+            r, s = edges[g, 0], edges[g, 1]
+            ex, ey, ez = vectors[s, 0] - vectors[r, 0], vectors[s, 1] - vectors[r, 1], vectors[s, 2] - vectors[r, 2]
+            x, y, z = vectors[p, 0] - vectors[r, 0], vectors[p, 1] - vectors[r, 1], vectors[p, 2] - vectors[r, 2]
+            ee, de = ex * ex + ey * ey + ez * ez, dx * ex + dy * ey + dz * ez
+            dw, ew = dx * x + dy * y + dz * z, ex * x + ey * y + ez * z
+            det, along = dd * ee - de * de, 0.0
+            if det > PARALLEL**2 * dd * ee:
+                along = min(1.0, max(0.0, (de * ew - ee * dw) / det))
+            across = (de * along + ew) / ee
+            if across < 0.0 or across > 1.0:
+                across = min(1.0, max(0.0, across))
+                along = min(1.0, max(0.0, (de * across - dw) / dd))
+            x, y, z = across * ex - x - along * dx, across * ey - y - along * dy, across * ez - z - along * dz
+            square = x * x + y * y + z * z
+            if square < best:
+                best = square
+                bound[m, NX], bound[m, NY], bound[m, NZ] = x, y, z
+                points[at, 0] = vectors[p, 0] + along * dx + 0.5 * x
+                points[at, 1] = vectors[p, 1] + along * dy + 0.5 * y
+                points[at, 2] = vectors[p, 2] + along * dz + 0.5 * z
+                names[at, 0], names[at, 1] = e - starts[i, EDGE], g - starts[j, EDGE]
+    gap = np.sqrt(best)
+    if gap > limit or gap == 0.0:
+        return 0
+    points[at, 3] = gap
+    bound[m, NX], bound[m, NY], bound[m, NZ] = bound[m, NX] / gap, bound[m, NY] / gap, bound[m, NZ] / gap
+    meetings.index[m, EDGE_ONE], meetings.index[m, EDGE_TWO] = names[at, 0], names[at, 1]
     return 1
 
 
@@ -518,7 +574,7 @@ def settle(solids, meetings, m, scratch, at):
         e, g = starts[i, EDGE] + one, starts[j, EDGE] + two
         gap, bound[m, NX], bound[m, NY], bound[m, NZ] = edge_axis(vectors, solids.edges, e, g)
         if gap == -np.inf:
-            return -1
+            return nearest_apart(solids, meetings, m, np.inf, at) if sure else -1
         inside = cut_edges(solids, meetings, m, i, j, at)
         if gap > limit and not sure:
             return -2
@@ -536,7 +592,7 @@ def settle(solids, meetings, m, scratch, at):
     if not sure and (count == 0 or passing or low < -SETTLED * size or least > low + SETTLED * size):
         return -1
     if sure and count == 0:
-        count = corner_alone(solids, face, p, q, one >= 0, np.inf, meetings.points, meetings.names, at)
+        count = corner_alone(solids, face, p, q, one >= 0, meetings.points, meetings.names, at)
     else:
         count = 0 if passing else count
         write_joint(solids, scratch.polygon, scratch.labels, count, face, one >= 0, meetings.points, meetings.names, at)
@@ -555,10 +611,10 @@ def choose(solids, meetings, m, body, velocities, scratch, at):
     i, j, old_one, old_two = index[m, ONE], index[m, OTHER], index[m, EDGE_ONE], index[m, EDGE_TWO]
     size, limit, way = min(solids.size[i], solids.size[j]), bound[m, LIMIT], bound[m, WAY]
     a, b, fresh = body[i], body[j], old_one < 0 and old_two < 0
-    ux, uy, uz = (velocities[b, 0] - velocities[a, 0], velocities[b, 1] - velocities[a, 1],
-                  velocities[b, 2] - velocities[a, 2])  # fmt: skip
+    velocity = (velocities[b, 0] - velocities[a, 0], velocities[b, 1] - velocities[a, 1],
+                velocities[b, 2] - velocities[a, 2])  # fmt: skip
     one, two, best, near = choose_axis(
-        vectors, starts, rim_starts, rims, edges, i, j, size, ux, uy, uz, way, limit, fresh
+        vectors, starts, rim_starts, rims, edges, i, j, size, velocity, way, limit, fresh
     )
     if not near:
         scratch.apart[index[m, LISTED], 0], scratch.apart[index[m, LISTED], 1] = one, two
@@ -568,9 +624,7 @@ def choose(solids, meetings, m, body, velocities, scratch, at):
         if kept >= best - (max(0.0, -best) + ALIKE * size):
             one, two = old_one, old_two
     index[m, EDGE_ONE], index[m, EDGE_TWO] = one, two
-    _, bound[m, NX], bound[m, NY], bound[m, NZ] = separation(
-        vectors, starts, rim_starts, rims, edges, i, j, one, two
-    )
+    _, bound[m, NX], bound[m, NY], bound[m, NZ] = separation(vectors, starts, rim_starts, rims, edges, i, j, one, two)
     if one >= 0 and two >= 0:
         cut_edges(solids, meetings, m, i, j, at)
         return 1
@@ -580,7 +634,9 @@ def choose(solids, meetings, m, body, velocities, scratch, at):
     if passing:
         return 0
     if count == 0:
-        return corner_alone(solids, face, p, q, one >= 0, way, meetings.points, meetings.names, at)
+        if best > 0.0:
+            return nearest_apart(solids, meetings, m, limit, at)
+        return corner_alone(solids, face, p, q, one >= 0, meetings.points, meetings.names, at)
     write_joint(solids, scratch.polygon, scratch.labels, count, face, one >= 0, meetings.points, meetings.names, at)
     return count
 

@@ -1,18 +1,14 @@
-"""The list of active contacts of polygons and polyhedra with its memory, and what their searches have in common."""
+"""The list of active contacts of polygons and polyhedra, with its memory."""
 
-import copy
 from typing import NamedTuple
 
 import numpy as np
 
-from ...scenes.materials import COHESION, TENSION
-from .contract import Candidates, Overlap
-
 NEAR = 1e-4  # of the size: gaps up to this are in the active set (see `polygons`)
-ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
 FIRST, SECOND, FEATURE, END, AXIS, LAW = range(6)
 NAME_ONE, NAME_TWO = FEATURE, END  # of a contact of polyhedra: see `solids`
 SIZE, NX, NY, X, Y = range(5)
+PLACE = range(1, 7)  # of a contact of polyhedra, after SIZE: normal, point
 
 
 class Touches(NamedTuple):
@@ -46,110 +42,3 @@ def touch_arrays(room: int, dimension: int = 2) -> Touches:
 def head_of(touches: Touches, count: int, planes: int) -> Touches:
     """The first ``count`` rows."""
     return Touches(*(array[:count] for array in touches[:-1]), planes)
-
-
-class Touching:
-    """What the searches for contacts of polygons and of polyhedra have in common: see `Search`.
-
-    A search says its ``dimension``, the ``name`` of its arrays in a checkpoint, and which of them these are (``kept``).
-    """
-
-    size, rests, needs_inertia, sortable = "one's inner radius", True, True, False
-    dimension, name, kept = 2, "touch", ("index", "memory", "status")
-
-    def __init__(self):
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop contacts and memory; arrays handed out before stay as they are."""
-        self.found = touch_arrays(0, self.dimension)
-        self._own_arrays()
-
-    def _own_arrays(self) -> None:
-        self._spare, self._filled = (touch_arrays(0, self.dimension) for _ in range(2))
-        self._kind = np.zeros(0, dtype=np.int8)
-
-    def _make_room(self, total: int) -> None:
-        self._spare = touch_arrays(int(ROOM * total) + 64, self.dimension)
-        self._kind = np.full(len(self._spare.status), self.equations[0], dtype=np.int8)
-
-    def _take(self, filled: Touches, total: int, planes: int) -> int:
-        """Have the first ``total`` contacts of what was ``filled``."""
-        self._spare, self._filled = self._filled, filled
-        self.found = head_of(filled, total, planes)
-        return total
-
-    @staticmethod
-    def _rules(model) -> Rules:
-        return Rules(model.law_index, (model.laws[:, [COHESION, TENSION]] > 0).any(axis=1))
-
-    @property
-    def status(self) -> np.ndarray:
-        """(K,) of the active contacts."""
-        return self.found.status
-
-    def candidates(self) -> Candidates:
-        """The active contacts."""
-        t = self.found
-        return Candidates(t.a, t.b, t.gap, self._kind[: len(t.status)])
-
-    def counts(self) -> dict:
-        """How many contacts belong to which equations."""
-        return {self.equations[0]: len(self.found.status)}
-
-    def points(self, near, places) -> np.ndarray:
-        """(k, 3) where the contacts in these ``places`` act."""
-        out = np.zeros((len(places), 3))
-        out[:, : self.dimension] = self.found.place[places, 1 + self.dimension :]
-        return out
-
-    def deepest(self, model) -> Overlap:
-        """The largest overlaps."""
-        t = self.found
-        depth = -float(t.gap.min(initial=0.0))
-        if depth <= 0.0:
-            return Overlap(0.0, 0.0, -1, -1)
-        shares = t.gap / t.place[:, SIZE]
-        k = int(shares.argmin())
-        return Overlap(depth, -float(shares[k]), int(t.a[k]), int(t.b[k]))
-
-    def remove(self, ball: np.ndarray, plane: np.ndarray) -> None:
-        """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""
-        t = self.found
-        first, second = t.index[:, FIRST], t.index[:, SECOND]
-        keep = np.concatenate([ball[first[: t.planes]], plane[first[t.planes :]]]) & ball[second]
-        split = int(keep[: t.planes].sum())
-        index, new_ball, new_plane = t.index[keep], np.cumsum(ball) - 1, np.cumsum(plane) - 1
-        index[:split, FIRST] = new_ball[index[:split, FIRST]]
-        index[split:, FIRST] = new_plane[index[split:, FIRST]]
-        index[:, SECOND] = new_ball[index[:, SECOND]]
-        self.found = Touches(*(array[keep] for array in t[:-1]), split)._replace(index=index)
-
-    def second_bodies(self, model) -> np.ndarray:
-        """(K,) the second bodies of the contacts."""
-        return model.balls.body[self.found.index[:, SECOND]]
-
-    def renumber(self, order: np.ndarray) -> None:
-        """Not asked for: see `sortable`."""
-        raise NotImplementedError
-
-    def memory(self) -> dict:
-        """The arrays of a checkpoint."""
-        t = self.found
-        held = np.flatnonzero(t.status)
-        arrays = {f"{self.name}_{column}": getattr(t, column)[held] for column in self.kept}
-        return arrays | {f"{self.name}_planes": np.array([int((held < t.planes).sum())])}
-
-    def restore(self, checkpoint: dict) -> None:
-        """Take over the memory of a checkpoint; files without such bodies have none."""
-        self.forget()
-        if f"{self.name}_index" in checkpoint:
-            held = {column: checkpoint[f"{self.name}_{column}"] for column in self.kept}
-            blank = touch_arrays(len(held["status"]), self.dimension)
-            self.found = blank._replace(**held, planes=int(checkpoint[f"{self.name}_planes"][0]))
-
-    def trial(self):
-        """A copy that goes on with the memory, in arrays of its own."""
-        other = copy.copy(self)
-        other._own_arrays()
-        return other

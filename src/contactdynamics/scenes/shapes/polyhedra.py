@@ -88,7 +88,9 @@ def hull(points: np.ndarray) -> tuple[np.ndarray, list]:
     normal, level = found.equations[:, :3], found.equations[:, 3]
     for k, neighbours in enumerate(found.neighbors):
         for other in neighbours:
-            one, two = (np.abs(scaled[found.simplices[x]] @ normal[y] + level[y]).max() for x, y in ((k, other), (other, k)))
+            one, two = (
+                np.abs(scaled[found.simplices[x]] @ normal[y] + level[y]).max() for x, y in ((k, other), (other, k))
+            )
             if other > k and max(one, two) <= SMALL:
                 parent[root(k)] = root(other)
     groups: dict[int, set] = {}
@@ -371,6 +373,8 @@ def _length(kind: str, name: str, value) -> None:
 def _sizes(kind: str, size) -> tuple[float, float, float]:
     """Three lengths from three numbers, or one for all."""
     value = as_numbers(f"The size of a {kind}", size)
-    if value.shape not in ((), (3,)) or not (np.isfinite(value).all() and (value > 0).all() and (value <= LONGEST).all()):
+    if value.shape not in ((), (3,)) or not (
+        np.isfinite(value).all() and (value > 0).all() and (value <= LONGEST).all()
+    ):
         raise InputError(f"{kind} got size={size!r}; give three positive lengths (x, y, z), or one for all.")
     return tuple(np.broadcast_to(value, (3,)).tolist())
