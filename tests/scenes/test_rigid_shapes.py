@@ -146,7 +146,7 @@ def test_a_row_of_disks_and_of_spheres_grows_by_one_part_each(rng):
 
 
 def test_mass_properties_are_computed_when_asked_and_once(monkeypatch):
-    from contactdynamics.scenes.shapes import balls as shapes
+    from contactdynamics.scenes.shapes import clusters as shapes
 
     calls = []
     for name in ("union_of_disks", "union_of_spheres"):

@@ -7,6 +7,7 @@ of the last step over its length; stress is positive in compression.
 
 from .fabric import directions, fabric
 from .forces import contact_forces, coordination, force_chains, mobilised_friction, normal_forces
+from .limits import load_factor
 from .masonry import thrust_line
 from .regions import Box, Cylinder, Under
 from .statics import balance, largest_push
@@ -31,6 +32,7 @@ __all__ = [
     "height",
     "interior",
     "largest_push",
+    "load_factor",
     "mobilised_friction",
     "normal_forces",
     "packing_fraction",

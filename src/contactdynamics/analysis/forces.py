@@ -58,6 +58,7 @@ class Bounds(NamedTuple):
     cohesion: np.ndarray  # (C,) force
     tension: np.ndarray  # (C,) force
     rolling: np.ndarray  # (C,) length
+    spinning: np.ndarray  # (C,) length
 
     __repr__ = short
 
@@ -88,7 +89,8 @@ def bounds_of(frame, friction, name: str) -> Bounds:
     def column(field):
         return np.array([0.0 if law is None else getattr(law, field) for law in laws])
 
-    return Bounds(sliding, static, column("cohesion"), column("tension"), column("rolling"))
+    return Bounds(sliding, static, column("cohesion"), column("tension"), column("rolling"),
+                  column("spinning"))  # fmt: skip
 
 
 class Chains(NamedTuple):

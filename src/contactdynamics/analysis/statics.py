@@ -15,6 +15,7 @@ from ..display import short
 from ..errors import InputError
 from ..state import FREE, Contacts
 from .forces import Bounds, bounds_of, contact_rows
+from .limits import balanced, sizes
 
 EITHER, PUSH, PULL = 0, 1, 2
 MOST = 2000  # programmes solved at most
@@ -35,17 +36,21 @@ class Balance(NamedTuple):
 
 
 def balance(frame, friction=None, *, limit: float = 1e-7) -> Balance:
-    """Whether forces that the laws of the contacts of a plane frame allow can balance the weights.
+    """Whether forces that the laws of the contacts of a frame allow can balance the weights.
 
-    A linear programme (solved by HiGHS): the least s >= 0 for which such forces leave each free body with at most s
-    times its weight, in each direction and as moment over its size. Found where s <= limit. Friction, cohesion, tension
-    and rolling resistance are those of the frame's laws, friction that of contacts at rest (``static_friction``);
-    ``friction``, one number or one per contact, replaces theirs. Weights are the only loads: applied forces and springs
-    are not in a frame. This is the exact counterpart of `Simulation.is_equilibrium`, whose contacts it takes (and
-    which, with cohesion or tension near its limit, may find the other solution of the law, that contacts open)::
+    A linear programme (solved by HiGHS), in three dimensions a cone programme (see `limits`): the least s >= 0 for
+    which such forces leave each free body with at most s times its weight, in each direction and as moment over its
+    size. Found where s <= limit. Friction, cohesion, tension and rolling resistance are those of the frame's laws,
+    friction that of contacts at rest (``static_friction``); ``friction``, one number or one per contact, replaces
+    theirs. Weights are the only loads: applied forces and springs are not in a frame.
+    This is the exact counterpart of `Simulation.is_equilibrium`, whose contacts it takes (and which, with cohesion or
+    tension near its limit, may find the other solution of the law, that contacts open)::
 
         frame = sim.frame()._replace(contacts=sim.is_equilibrium().contacts)
     """
+    if frame.dimension == 3:
+        left, contacts = balanced(frame, friction, limit)
+        return Balance(bool(left <= limit), left, contacts)
     bounds = _checked(frame, friction, "balance")
     lines, load, mean = _equations(frame)
     rows = np.block([[lines, -np.ones((len(load), 1))], [-lines, -np.ones((len(load), 1))]])
@@ -164,7 +169,7 @@ def _equations(frame):
     """
     contacts, rows, free = frame.contacts, contact_rows(frame), np.flatnonzero(frame.kinds == FREE)
     weights = frame.masses * np.linalg.norm(frame.gravity)
-    size = _sizes(frame)
+    size = sizes(frame)
     number = np.full(len(frame.masses), -1)
     number[free] = np.arange(len(free))
     mean, count = float(weights[free].mean()), len(contacts.gap)
@@ -180,14 +185,3 @@ def _equations(frame):
     load = np.zeros((len(free), 3))
     load[:, :2] = frame.gravity / np.linalg.norm(frame.gravity)
     return lines, load.ravel(), mean
-
-
-def _sizes(frame) -> np.ndarray:
-    """Largest distance (N,) of a corner, or of the rim of a disk, from the centre of its body."""
-    size = np.zeros(len(frame.masses))
-    corners, starts, bodies = frame.parts
-    body = np.repeat(bodies, np.diff(starts))
-    np.maximum.at(size, body, np.linalg.norm(corners - frame.positions[body], axis=1))
-    reach = np.linalg.norm(frame.ball_centres - frame.positions[frame.ball_bodies], axis=1) + frame.ball_radii
-    np.maximum.at(size, frame.ball_bodies, reach)
-    return np.where(size > 0, size, 1.0)

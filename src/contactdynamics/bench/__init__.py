@@ -16,13 +16,13 @@ from ..experiments.options import Options, chosen
 
 def _functions() -> dict:
     """The benchmarks by name; imported late, since they load everything."""
-    from . import peers, polygons, solvers, speed, start, systems, tolerance
+    from . import peers, polygons, polyhedra, solvers, speed, start, systems, tolerance
 
     return {
         "system": systems.system, "sweep": speed.sweep, "step": speed.step, "scenes": speed.scenes,
         "peers": peers.peers,
         "growth": speed.growth, "tolerance": tolerance.tolerance, "profile": speed.profile, "start": start.start,
-        "polygons": polygons.polygons, "solvers": solvers.solvers,
+        "polygons": polygons.polygons, "polyhedra": polyhedra.polyhedra, "solvers": solvers.solvers,
     }  # fmt: skip
 
 

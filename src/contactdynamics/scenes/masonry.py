@@ -1,6 +1,7 @@
-"""Masonry of cut stones in two dimensions: arches, walls, columns (reached as ``packings.arch`` and so on).
+"""Masonry of cut stones: arches, walls, columns (reached as ``packings.arch`` and so on).
 
-Stones that are to touch share their corners: joints are closed to rounding, and nothing has to settle.
+Stones that are to touch share their corners: joints are closed to rounding, and nothing has to settle. What is built is
+stated in the plane, upright; in three dimensions x lies along it, z up, and its stones have a ``depth`` along y.
 """
 
 import math
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..errors import InputError, as_numbers, is_number, is_whole
 from .shapes.polygons import Polygon
+from .shapes.polyhedra import solid
 
 LONGEST, MOST_STONES = 1e75, 10**6
 
@@ -39,20 +41,21 @@ def arch(
     thickness: float,
     voussoirs: int,
     rise: float | None = None,
-    position=(0.0, 0.0),
+    position=None,
     abutments: bool = True,
+    depth: float | None = None,
 ) -> Arch:
     """Add an arch of equal ``voussoirs`` with radial joints; its stones and joints as an `Arch`.
 
-    ``span`` and ``rise`` are those of the mean line, whose springings lie at the height of ``position`` (2,), the
+    ``span`` and ``rise`` are those of the mean line, whose springings lie at the height of ``position`` (d,), the
     middle between them. The rise decides the kind: span/2 (or None) a semicircle, less a segment of a circle, more a
     pointed arch of two circles centred on the springing line, with an upright joint at the crown. Corners lie on the
     circles of radius R - thickness/2 and R + thickness/2. ``abutments`` are fixed stones under the springings.
+    ``depth`` along y, in three dimensions.
     """
-    _check_plane(scene, "arch")
+    mason = Mason(scene, "arch", material, depth, position)
     _positive("arch", span=span, thickness=thickness)
     _whole("arch", voussoirs=voussoirs)
-    origin = _point("arch", "position", position)
     rise = 0.5 * span if rise is None else rise
     _positive("arch", rise=rise)
     pointed = rise > 0.5 * span * (1 + 1e-12)
@@ -65,14 +68,12 @@ def arch(
             f"arch got voussoirs={voussoirs} for a pointed arch, which has a joint at its crown; give an even number."
         )
     joints, centre, radius = _ring(span, rise, thickness, int(voussoirs), pointed)
-    joints, centre = joints + origin, centre + origin
-    stones = [Polygon([left[0], left[1], right[1], right[0]]) for left, right in pairwise(joints)]
-    numbers = [scene.add(stone, material=material, position=stone.center_of_mass) for stone in stones]
+    joints, centre = joints + mason.origin, centre + mason.origin
+    numbers = [mason.set([left[0], left[1], right[1], right[0]]) for left, right in pairwise(joints)]
     ends = []
     if abutments:
         for corners, side in ((joints[0], -1), (joints[-1], 1)):
-            stone = _skewback(corners, side, thickness)
-            ends.append(scene.add(stone, material=material, position=stone.center_of_mass, fixed=True))
+            ends.append(mason.set(_skewback(corners, side, thickness), fixed=True))
     return Arch(np.array(numbers), np.array(ends, dtype=int), joints, centre, radius, float(thickness))
 
 
@@ -110,13 +111,13 @@ def _ring(span, rise, thickness, voussoirs, pointed):
     return joints, centre, float(radius)
 
 
-def _skewback(joint, side, thickness) -> Polygon:
-    """A fixed stone below a springing joint, half a thickness wider on both sides."""
+def _skewback(joint, side, thickness) -> list:
+    """Corners of a fixed stone below a springing joint, half a thickness wider on both sides."""
     along = joint[1] - joint[0]
     along /= math.hypot(*along)
     down = side * np.array([along[1], -along[0]])
     low, high = joint[0] - 0.5 * thickness * along, joint[1] + 0.5 * thickness * along
-    return Polygon([low, high, high + thickness * down, low + thickness * down])
+    return [low, high, high + thickness * down, low + thickness * down]
 
 
 # ---- walls and columns ---------------------------------------------------------------------------------------------
@@ -129,22 +130,23 @@ def wall(
     length: float,
     courses: int,
     block=(0.4, 0.2),
-    position=(0.0, 0.0),
+    position=None,
     openings=(),
     bearing: float | None = None,
+    depth: float | None = None,
 ) -> np.ndarray:
     """Add a wall of rectangular blocks in running bond; their numbers, course by course from the left.
 
-    ``position`` (2,) is the lower left corner, ``block`` the width and height of a whole block; the joints of a course
+    ``position`` (d,) is the lower left corner, ``block`` the width and height of a whole block; the joints of a course
     stand over the middle of the blocks below. ``openings`` are rectangles (left, bottom, right, top) measured from that
     corner, between whole courses; a lintel of one course spans each, with a ``bearing`` (half a block) on either side
-    where the wall is wide and high enough. No piece is narrower than a quarter of a block.
+    where the wall is wide and high enough. No piece is narrower than a quarter of a block. ``depth`` along y, in three
+    dimensions; the corner is in its middle.
     """
-    _check_plane(scene, "wall")
+    mason = Mason(scene, "wall", material, depth, position)
     size = _point("wall", "block", block)
     _positive("wall", length=length, **{"block width": size[0], "block height": size[1]})
     _whole("wall", courses=courses)
-    corner = _point("wall", "position", position)
     bearing = 0.5 * size[0] if bearing is None else bearing
     _positive("wall", bearing=bearing)
     if length / size[0] * courses > MOST_STONES:
@@ -155,10 +157,9 @@ def wall(
     numbers = []
     for course in range(int(courses)):
         for left, right in _course(course, length, size[0], holes, bearing):
-            low = corner + np.array([left, course * size[1]])
-            high = corner + np.array([right, (course + 1) * size[1]])
-            stone = Polygon([low, (high[0], low[1]), high, (low[0], high[1])])
-            numbers.append(scene.add(stone, material=material, position=stone.center_of_mass))
+            low = mason.origin + np.array([left, course * size[1]])
+            high = mason.origin + np.array([right, (course + 1) * size[1]])
+            numbers.append(mason.set([low, (high[0], low[1]), high, (low[0], high[1])]))
     return np.array(numbers)
 
 
@@ -214,33 +215,86 @@ def _bonded(begin, end, width, shift):
 
 
 def column(
-    scene, *, material: str, width: float, height: float, drums: int, position=(0.0, 0.0), top: float | None = None
+    scene,
+    *,
+    material: str,
+    width: float,
+    height: float,
+    drums: int,
+    position=None,
+    top: float | None = None,
+    sides: int = 4,
 ) -> np.ndarray:
     """Add a column of ``drums`` of equal height, one on the other; their numbers from below.
 
-    ``position`` (2,) is the middle of its foot; ``width`` there tapers to ``top`` (the same width unless given).
+    ``position`` (d,) is the middle of its foot; ``width`` there tapers to ``top`` (the same width unless given). In
+    three dimensions a drum is a prism or the frustum of a pyramid with so many ``sides``, ``width`` the distance
+    between two of them (twice that of one from the axis where their number is odd).
     """
-    _check_plane(scene, "column")
+    mason = Mason(scene, "column", material, 1.0 if getattr(scene, "dimension", None) == 3 else None, position)
     top = width if top is None else top
     _positive("column", width=width, height=height, top=top)
     _whole("column", drums=drums)
-    foot = _point("column", "position", position)
+    if not (is_whole(sides, 3) and sides <= 1000) or (scene.dimension == 2 and sides != 4):
+        raise InputError(f"column got sides={sides!r}; give a whole number >= 3, in three dimensions alone.")
     levels = np.linspace(0.0, float(height), int(drums) + 1)
     halves = 0.5 * (width + (top - width) * levels / height)
     numbers = []
     for k in range(int(drums)):
         (low, high), (a, b) = levels[k : k + 2], halves[k : k + 2]
-        stone = Polygon(foot + np.array([(-a, low), (a, low), (b, high), (-b, high)]))
-        numbers.append(scene.add(stone, material=material, position=stone.center_of_mass))
+        if scene.dimension == 3:
+            numbers.append(mason.drum((a, low), (b, high), int(sides)))
+        else:
+            numbers.append(mason.set(mason.origin + np.array([(-a, low), (a, low), (b, high), (-b, high)])))
     return np.array(numbers)
 
 
 # ---- checks --------------------------------------------------------------------------------------------------------
 
 
-def _check_plane(scene, name):
-    if getattr(scene, "dimension", None) != 2:
-        raise InputError(f"{name} builds in two dimensions; give a Scene with gravity of length 2.")
+class Mason:
+    """Who sets the stones of a ``name`` into a scene: of outlines in the plane, with a ``depth`` in 3D."""
+
+    def __init__(self, scene, name: str, material: str, depth, position):
+        d = getattr(scene, "dimension", None)
+        if d not in (2, 3):
+            raise InputError(f"{name} got {scene!r}; give a Scene.")
+        if d == 2 and depth is not None:
+            raise InputError(f"{name} got depth={depth!r} in two dimensions; leave it out, or give a scene in 3D.")
+        if d == 3 and depth is None:
+            raise InputError(f"{name} builds upright stones in three dimensions; give depth=..., along y.")
+        if d == 3:
+            _positive(name, depth=depth)
+        place = np.zeros(d) if position is None else _point(name, "position", position, d)
+        self.scene, self.material, self.depth = scene, material, depth
+        self.origin, self.middle = place[[0, -1]], float(place[1]) if d == 3 else 0.0  # in the plane, and across it
+
+    def set(self, corners, fixed: bool = False) -> int:
+        """Add a stone by the corners (k, 2) of its outline, convex; its number."""
+        outline = Polygon(corners)
+        if self.scene.dimension == 2:
+            return self._add(outline, fixed)
+        flat, k = outline.vertices + outline.center_of_mass, len(outline.vertices)
+        sides = [self.middle + s * 0.5 * self.depth for s in (-1, 1)]
+        points = np.concatenate([np.column_stack([flat[:, 0], np.full(k, y), flat[:, 1]]) for y in sides])
+        round_ = [((i + 1) % k, i, i + k, (i + 1) % k + k) for i in range(k)]
+        return self._add(solid(points, [tuple(range(k)), tuple(range(2 * k - 1, k - 1, -1)), *round_]), fixed)
+
+    def drum(self, foot, head, sides: int) -> int:
+        """Add the frustum of a pyramid between two (half width, level); its number."""
+        angle = 2 * math.pi * (np.arange(sides) + 0.5) / sides
+        ring = np.stack([np.cos(angle), np.sin(angle)], axis=1) / math.cos(math.pi / sides)
+        points = [
+            np.column_stack([self.origin[0] + half * ring[:, 0], self.middle + half * ring[:, 1],
+                             np.full(sides, self.origin[1] + level)])
+            for half, level in (foot, head)
+        ]  # fmt: skip
+        round_ = [(i, (i + 1) % sides, (i + 1) % sides + sides, i + sides) for i in range(sides)]
+        ends = [tuple(range(sides))[::-1], tuple(range(sides, 2 * sides))]
+        return self._add(solid(np.concatenate(points), [*ends, *round_]), False)
+
+    def _add(self, stone, fixed: bool) -> int:
+        return self.scene.add(stone, material=self.material, position=stone.center_of_mass, fixed=fixed)
 
 
 def _positive(name, **lengths):
@@ -255,8 +309,8 @@ def _whole(name, **counts):
             raise InputError(f"{name} got {key}={value!r}; give a whole number >= 1.")
 
 
-def _point(name, key, value) -> np.ndarray:
+def _point(name, key, value, d: int = 2) -> np.ndarray:
     array = as_numbers(f"{key} of {name}", value)
-    if array.shape != (2,) or not np.isfinite(array).all():
-        raise InputError(f"{name} got {key}={value!r}; give two finite numbers.")
+    if array.shape != (d,) or not np.isfinite(array).all():
+        raise InputError(f"{name} got {key}={value!r}; give {'two' if d == 2 else 'three'} finite numbers.")
     return array

@@ -42,7 +42,7 @@ GLUE, PULL, ROLL, SPIN, MOMENT = range(5)  # columns of what only some laws need
 JA, JB, JR, JM, JF = 0, 3, 6, 9, 14
 JOINT = JF + 21
 MOST = 32  # contacts of a joint that are solved together
-STIFF, ROUNDS = 30.0, 20  # rho over that of the residual; rounds of Newton at most
+STIFF, ROUNDS = 100.0, 20  # rho over that of the residual; rounds of Newton at most
 LEVEL = 1e-14  # of the size: targets that no motion of the bodies has, times h, beyond which they cannot all stick
 
 

@@ -114,8 +114,8 @@ def enter_pairs(meetings, count, sizes, spheres, material, rules, position, outl
             at, row = begin + c, source[c]
             gap, x, y, z, held = points[at, 3] - slack, points[at, 0], points[at, 1], points[at, 2], row >= 0
             if gap > NEAR * size and not ((held or anticipate) and takes_part(
-                gap, held, was[row] if held else OPEN, sticky_law[law], outlook, body[i], body[j], (nx, ny, nz), (x, y, z),
-                position, size,
+                gap, held, was[row] if held else OPEN, sticky_law[law], outlook, body[i], body[j], (nx, ny, nz),
+                (x, y, z), position, size,
             )):  # fmt: skip
                 continue
             gap = gap if gap <= 0.0 or gap > ROUNDING * size else 0.0

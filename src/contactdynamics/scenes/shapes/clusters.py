@@ -13,8 +13,8 @@ from .unions import union_of_disks, union_of_spheres
 class Cluster:
     """Several spheres or disks, or several convex polyhedra, as one rigid body.
 
-    Of balls: ``shapes`` are the radii (k,) and ``centres`` (k, 2 or 3) their places in any frame. Of polyhedra:
-    ``shapes`` is a list of them, each where its points were given, or with its centre of mass at its row of ``centres``
+    Of balls: ``radii`` (k,) and ``centres`` (k, 2 or 3) in any frame. Of polyhedra: a list of them in the place of the
+    radii, each where its points were given, or with its centre of mass at its row of ``centres``
     (k, 3). The body's position is its centre of mass (``center_of_mass`` in that frame). Overlapping parts count once:
     the mass properties are those of the union, exact to rounding (see `unions`, `polyhedra.disjoint`), and computed
     when they are first asked for.
@@ -24,12 +24,12 @@ class Cluster:
     2.25
     """
 
-    def __init__(self, shapes, centres=None):
-        if isinstance(shapes, list | tuple) and any(isinstance(shape, Polyhedron) for shape in shapes):
-            self._take_polyhedra(shapes, centres)
+    def __init__(self, radii, centres=None):
+        if isinstance(radii, list | tuple) and any(isinstance(shape, Polyhedron) for shape in radii):
+            self._take_polyhedra(radii, centres)
             return
         self._given_solids = []
-        self.radii = np.atleast_1d(as_numbers("radii of a Cluster", shapes))
+        self.radii = np.atleast_1d(as_numbers("radii of a Cluster", radii))
         given = np.atleast_2d(as_numbers("centres of a Cluster", () if centres is None else centres))
         if len(self.radii) == 0 or given.ndim != 2 or given.shape[1] not in (2, 3) or len(given) != len(self.radii):
             raise InputError(

@@ -261,7 +261,7 @@ class Polyhedron:
         flat, k = base.vertices + base.center_of_mass, len(base.vertices)
         vertices = np.concatenate([np.column_stack([flat, np.full(k, z)]) for z in (0.0, float(height))])
         sides = [(i, (i + 1) % k, (i + 1) % k + k, i + k) for i in range(k)]
-        return _of(vertices, [tuple(range(k))[::-1], tuple(range(k, 2 * k)), *sides])
+        return solid(vertices, [tuple(range(k))[::-1], tuple(range(k, 2 * k)), *sides])
 
     @classmethod
     def wedge(cls, size) -> "Polyhedron":
@@ -358,8 +358,8 @@ class Box(Polyhedron):
         return f"Box(size={self.size})"
 
 
-def _of(vertices, faces) -> Polyhedron:
-    """A polyhedron whose faces are known."""
+def solid(vertices: np.ndarray, faces) -> Polyhedron:
+    """A polyhedron whose convex faces are known, counter-clockwise from outside."""
     out = Polyhedron.__new__(Polyhedron)
     out._take(vertices, faces)
     return out
