@@ -11,7 +11,7 @@ from ..scenes.scene import Scene
 from ..scenes.shapes.balls import Plane
 from ..scenes.shapes.polyhedra import Polyhedron
 from ..state import FREE
-from . import takes
+from .options import takes
 
 GRAVITY, STEP = 9.81, 1e-3
 WALLS = {105: (10, 10), 1010: (20, 50)}  # blocks: courses, length in blocks
