@@ -54,3 +54,11 @@ def test_the_angle_of_friction_to_a_millionth(friction):
     verdict = sliding_block.check(outcome, p)
     assert verdict.passed, verdict.rows
     assert abs(verdict.results["error_radians"]) < 1e-6 and verdict.results["moved_metres"] < 1e-12
+
+
+@pytest.mark.parametrize("direction", ["out", "in", "u"])
+def test_the_table_is_tilted_towards_where_limit_analysis_pushes(direction):
+    # A U stands inwards at a larger angle than outwards: the sign counts.
+    way = np.array(tilting_wall.DIRECTIONS[direction])
+    felt = tilting_wall.tilted(way, 0.3)(0.0)
+    np.testing.assert_allclose(felt, 9.81 * (math.sin(0.3) * way + math.cos(0.3) * np.array([0, 0, -1])), atol=1e-12)

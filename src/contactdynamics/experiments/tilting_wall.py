@@ -83,7 +83,7 @@ def _cut(begin, end, width):
 
 def tilted(direction, angle):
     """Gravity in the axes of a table that is tilted by ``angle`` (rad) towards ``direction``."""
-    axis = np.cross((0, 0, -1.0), direction)
+    axis = np.cross(direction, (0, 0, -1.0))  # the table turns, gravity in its axes turns back
     return loads.tilting((0, 0, -GRAVITY), angle, axis=axis)
 
 
