@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := pile
 
-.PHONY: setup demo test test-slow test-everywhere wheel lint format bench clean
+.PHONY: setup demo test test-slow test-everywhere wheel lint format bench viewer clean
 
 setup: .venv/.ready
 
@@ -41,6 +41,10 @@ lint: setup
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The program of the page, from viewer/: needs Node and npm. The result is in the repository.
+viewer:
+	cd viewer && npm ci --no-fund --no-audit && npm run build
 
 bench: setup
 	$(BIN)/cdyn bench system

@@ -176,29 +176,58 @@ def plot(file, time, out):
     click.echo(f"written to {out}")
 
 
+FORMS = ("html", "vtk", "csv", "ovito")
+
+
+@commands.command("view")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen [default: a free one].")
+@click.option("--browser/--no-browser", default=True, help="Open the browser, or only say the address.")
+def view(file, port, browser):
+    """Look at a run in the browser, also while it goes on; Ctrl-C ends it."""
+    from .views.server import Server
+
+    server = Server(file, port)
+    click.echo(f"{file} is shown at {server.address} (Ctrl-C ends)")
+    if browser:
+        import webbrowser
+
+        if not webbrowser.open(server.address):
+            click.echo("cdyn: There is no browser here; open the address in one on this machine.", err=True)
+    try:
+        server.serve_forever(poll_interval=0.2)
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        server.server_close()
+    return 0
+
+
 @commands.command("export")
 @click.argument("file")
+@click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="One page for any browser, to be mailed.")
 @click.option("--vtk", metavar="DIR", type=click.Path(path_type=Path), help="Series for ParaView, into a folder.")
 @click.option("--csv", metavar="DIR", type=click.Path(path_type=Path), help="Tables, into a folder.")
 @click.option("--ovito", metavar="FILE", type=click.Path(path_type=Path), help="Extended XYZ for OVITO and ASE.")
 @click.option("--every", default=1, show_default=True, help="Take each so many frames; the last one is always in.")
 @click.option("--force", is_flag=True, help="Replace what an earlier export left there.")
-def export(file, vtk, csv, ovito, every, force):
-    """Write a run for other programs and people: --vtk, --csv, --ovito, one or several."""
+def export(file, html, vtk, csv, ovito, every, force):
+    """Write a run for other programs and people: --html, --vtk, --csv, --ovito, one or several."""
     from .files import hdf5 as storage
     from .progress import counted
     from .views import export as exporting
 
-    asked = {name: place for name, place in (("vtk", vtk), ("csv", csv), ("ovito", ovito)) if place}
+    asked = {name: place for name, place in zip(FORMS, (html, vtk, csv, ovito), strict=True) if place}
     if not asked:
-        raise InputError("export was told no form; give --vtk DIR, --csv DIR or --ovito FILE.")
+        raise InputError("export was told no form; give --html FILE, --vtk DIR, --csv DIR or --ovito FILE.")
     with storage.open(file) as recording:
         for name, place in asked.items():
             count = len(exporting.chosen(recording, every))
             with counted(f"{name}: frames", count) as advance:
                 write = getattr(exporting, f"export_{name}")
                 done = write(recording, place, every=every, force=force, advance=advance)
-            click.echo(f"written to {place}: {count} frames")
+            size = f", {done / 1e6:.1f} MB" if name == "html" else ""
+            click.echo(f"written to {place}: {count} frames{size}")
             if name == "ovito" and done:
                 click.echo(f"cdyn: {done} bodies with corners are left out: XYZ has balls alone, --vtk all.", err=True)
     return 0

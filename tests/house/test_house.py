@@ -64,7 +64,8 @@ INSIDE = {
 }  # fmt: skip
 # Methods that draw import the drawing when they are called.
 EXCEPTIONS = {("systems", "plotting"), ("rigid", "plotting"), ("problem", "plotting"), ("scenes", "plotting"),
-              ("files", "plotting"), ("state", "plotting")}  # fmt: skip
+              ("files", "plotting"), ("state", "plotting"),
+              ("files", "views"), ("rigid", "views")}  # fmt: skip
 # Who may import what when it is loaded; the rest only inside functions.
 HEAVY = {
     "numba": {"_jit", "problem", "rigid"},

@@ -351,7 +351,11 @@ class Recording:
     def _repr_html_(self):
         from ..plotting import plot_recording
 
-        return picture(repr(self), lambda: plot_recording(self, self[-1]))
+        still = picture(repr(self), lambda: plot_recording(self, self[-1]))
+        try:
+            return still + self.show()._repr_html_()
+        except Exception:  # a file that was closed, or is damaged: the line is there, and the picture if it could be
+            return still
 
     def close(self) -> None:
         """Close the file."""
@@ -433,6 +437,36 @@ class Recording:
             rows["scaled_spin"] / scale[:, None], static["mass"], static["inertia"], static["kind"], static["simple"],
             static["size"],
         )  # fmt: skip
+
+    def numbers(self, k: int) -> np.ndarray:
+        """(N,) the numbers of the bodies present in frame ``k``."""
+        first, many = (int(self._index[name][k]) for name in ("body_start", "bodies"))
+        data = soundness.found(self.file, self.path, "frame_bodies/identity")
+        out = soundness.read(data, self.path, "frame_bodies/identity", np.int64, slice(first, first + many))
+        known = np.isin(out, self._static["identity"])
+        soundness.check_values(self.path, f"frame_bodies/identity of frame {k}", known, "the number of a body")
+        return out
+
+    def show(self, *, every: int | None = None):
+        """The run as a page that shows itself in a notebook: ``.save(path)`` writes it, ``.open()`` shows it elsewhere.
+
+        Each ``every``-th frame; without it, as many as a notebook takes easily.
+        """
+        from ..views.page import page_of
+
+        return page_of(self, every=every)
+
+    def shapes(self) -> Frame:
+        """All bodies that ever were as one `Frame`, each with its centre at the origin and not turned."""
+        static, count, d = self._static, len(self._static["identity"]), self.parameters["dimension"]
+        still = np.zeros((count, 3))
+        rows = {"identity": static["identity"], "position": still, "orientation": static["principal"],
+                "velocity": still, "scaled_spin": still}  # fmt: skip
+        tables = Tables(self._bodies(rows, static | {"simple": np.zeros(count, dtype=bool)}),
+                        *self._present(static["identity"]))  # fmt: skip
+        none = _frame_contacts({name: np.zeros((0, *shape), dtype=kind) for name, (kind, shape)
+                                in soundness.TABLES["frame_contacts"].items()}, d)  # fmt: skip
+        return make_frame(0.0, 0, 1.0, d, np.zeros(d), tables, none, self.laws)
 
     def _present(self, identity: np.ndarray) -> list:
         """The parts of the bodies present, table by table, with rows instead of identities."""

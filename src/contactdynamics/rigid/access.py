@@ -314,6 +314,15 @@ class Access:
 
         return resuming.from_file(cls, path, options)
 
+    def show(self):
+        """The present state as a page that shows itself in a notebook, to be turned and picked with the mouse.
+
+        ``.save(path)`` writes it into a file, ``.open()`` shows it in the browser.
+        """
+        from ..views.page import page_of_simulation
+
+        return page_of_simulation(self)
+
     def plot(self, ax=None, **options: Unpack[ViewOptions]):
         """Draw the bodies and the contact forces; returns the axes."""
         from ..plotting import plot_scene

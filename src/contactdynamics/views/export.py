@@ -76,6 +76,16 @@ def export_vtk(recording, folder, *, every: int = 1, force: bool = False, advanc
         return vtk.write(recording, scratch, frames, advance)
 
 
+def export_html(recording, path, *, every: int = 1, force: bool = False, advance=lambda: None) -> int:
+    """Write a run as one page that needs nothing else, into the file ``path``; returns its size in bytes."""
+    from . import page
+
+    pieces = page.Pieces(recording, chosen(recording, every))
+    with new_file(path, force=force) as scratch:
+        page.write(pieces, scratch, advance)
+        return scratch.stat().st_size
+
+
 def export_csv(recording, folder, *, every: int = 1, force: bool = False, advance=lambda: None) -> list[str]:
     """Write a run as tables into ``folder``: see `views.tables`; returns the names of the files."""
     from . import tables

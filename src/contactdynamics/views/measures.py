@@ -71,8 +71,6 @@ def outlines(frame: Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     if frame.dimension == 2:
         return in_space(frame.polygon_corners), frame.polygon_starts, frame.polygon_bodies
-    if "face_corners" not in frame._fields:  # a version without polyhedra
-        return np.zeros((0, 3)), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64)
     return frame.solid_corners[frame.face_corners], frame.face_starts, frame.face_bodies
 
 

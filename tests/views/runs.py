@@ -1,0 +1,32 @@
+"""Small runs that the tests of the views look at."""
+
+import contactdynamics as cd
+
+NAME = "<img src=x onerror=alert(1)>&\"'"  # a material that no page may take for anything but a name
+
+
+def flat(path, *, until=0.2, recorder=None):
+    """Six disks of one radius side by side on a half-plane, and a rectangle."""
+    scene = cd.Scene(gravity=(0, -9.81))
+    scene.material(NAME, density=600)
+    scene.contact(NAME, NAME, friction=0.4)
+    scene.add(cd.HalfPlane(normal=(0, 1)), material=NAME, fixed=True)
+    for k in range(6):
+        scene.add(cd.Disk(0.1), material=NAME, position=(0.4 * k, 0.1), velocity=(0, 0.5 * k))
+    scene.add(cd.Rectangle(0.4, 0.3), material=NAME, position=(-0.6, 0.15))
+    recorders = [recorder or cd.HDF5(path, every=10)]
+    return cd.Simulation(scene, time_step=1e-3, recorders=recorders).run(until=until, progress=False)
+
+
+def space(path, *, until=0.2):
+    """Five spheres of two materials apart from each other, a pair that leans on one another, a cluster, a floor."""
+    scene = cd.Scene(gravity=(0, 0, -9.81))
+    for name in "mn":
+        scene.material(name, density=1000.0)
+    for pair in ("mm", "mn", "nn"):
+        scene.contact(*pair, friction=0.3)
+    scene.add(cd.Plane((0, 0, 1)), material="m", fixed=True)
+    for k in range(5):
+        scene.add(cd.Sphere(0.1), material="mn"[k % 2], position=(0.4 * k, 0, 0.1), velocity=(0, 0, 0.3 * k))
+    scene.add(cd.Cluster([0.05, 0.04], [(0, 0, 0), (0.06, 0, 0)]), material="m", position=(0, 0.6, 0.06))
+    return cd.Simulation(scene, time_step=1e-3, recorders=[cd.HDF5(path, every=10)]).run(until=until, progress=False)

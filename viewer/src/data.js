@@ -1,0 +1,241 @@
+// What travels: boxes of columns (views/packing.py), from the page itself or from the server that opened the file.
+
+const STEPS = 64;
+const TURN = 4095;
+
+async function inflate(bytes) {
+  if (typeof DecompressionStream === "undefined")
+    throw new Error("This browser cannot unpack the page; use a version of 2023 or later.");
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// The columns of a box by name, and what is said about them.
+export async function unbox(packed) {
+  let data;
+  try {
+    data = await inflate(packed);
+  } catch (error) {
+    if (error.message.startsWith("This browser")) throw error;
+    throw new Error("A part of this run is damaged or cut off; export it again, or take a copy that is whole.");
+  }
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  let at = 4 + view.getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(data.subarray(4, at)));
+  const columns = {};
+  for (const [name, kind, count, wide] of head.columns) {
+    const bits = new Uint32Array(count);
+    for (let plane = 0; plane < wide; plane++, at += count)
+      for (let k = 0, shift = 8 * plane; k < count; k++) bits[k] |= data[at + k] << shift;
+    if (kind === "f") columns[name] = new Float32Array(bits.buffer);
+    else {
+      const out = new Int32Array(count);
+      for (let k = 0; k < count; k++) out[k] = (bits[k] >>> 1) ^ -(bits[k] & 1);
+      columns[name] = out;
+    }
+  }
+  return { columns, about: head.about };
+}
+
+function uncoded(codes, floor) {
+  const out = new Float32Array(codes.length);
+  for (let k = 0; k < codes.length; k++)
+    out[k] = Math.sign(codes[k]) * floor * (2 ** (Math.abs(codes[k]) / STEPS) - 1);
+  return out;
+}
+
+function summed(differences) {
+  const out = new Int32Array(differences.length);
+  for (let k = 0, sum = 0; k < out.length; k++) out[k] = sum += differences[k];
+  return out;
+}
+
+// The frames of a group: places and turns in slots of all bodies, numbers and contacts.
+function openGroup({ columns, about }, shapes) {
+  const { quantum, dimension: d, count, turned, simple, plane } = shapes;
+  const last = new Int32Array(7 * count);
+  return about.frames.map((said, k) => {
+    const column = (name) => columns[`${k}.${name}`];
+    const slot = summed(column("slot"));
+    const frame = { time: said.time, step: said.step, slot, bodies: slot.length };
+    const position = (frame.position = new Float32Array(3 * slot.length));
+    for (let i = 0; i < d; i++) {
+      const change = column("xyz"[i]);
+      for (let j = 0; j < slot.length; j++)
+        position[3 * j + i] = quantum * (last[7 * slot[j] + i] += change[j]);
+    }
+    const turn = (frame.turn = new Float32Array(4 * slot.length));
+    const which = d === 3 ? [0, 1, 2, 3] : [0, 3];
+    const changes = which.map((i) => column(`q${i}`));
+    for (let j = 0, row = 0; j < slot.length; j++) {
+      if (!turned[slot[j]]) {
+        turn[4 * j] = 1;
+        continue;
+      }
+      let size = 0;
+      which.forEach((i, c) => {
+        turn[4 * j + i] = (last[7 * slot[j] + 3 + i] += changes[c][row]) / TURN;
+        size += turn[4 * j + i] ** 2;
+      });
+      size = Math.sqrt(size) || 1;
+      for (let i = 0; i < 4; i++) turn[4 * j + i] /= size;
+      row++;
+    }
+    for (const name of ["speed", "spin", "pressure"]) frame[name] = uncoded(column(name), said[name]);
+    frame.contacts = openContacts(column, said, frame, { quantum, d, count, simple, plane, shapes });
+    frame.touching = new Float32Array(slot.length);
+    frame.force = new Float32Array(slot.length);
+    const c = frame.contacts;
+    for (let j = 0; j < c.count; j++)
+      for (const row of [c.rowA[j], c.rowB[j]]) {
+        frame.touching[row]++;
+        frame.force[row] = Math.max(frame.force[row], c.force[j]);
+      }
+    return frame;
+  });
+}
+
+function openContacts(column, said, frame, { quantum, d, count, simple, plane, shapes }) {
+  if (!column("a")) return { count: 0, rowA: [], rowB: [], force: new Float32Array(0), point: new Float32Array(0) };
+  const a = summed(column("a"));
+  const b = column("b").map((difference, k) => a[k] + difference);
+  const rowOf = new Int32Array(count).fill(-1);
+  frame.slot.forEach((slot, row) => (rowOf[slot] = row));
+  const rowA = a.map((slot) => rowOf[slot]);
+  const rowB = b.map((slot) => rowOf[slot]);
+  const force = uncoded(column("force"), said.force);
+  const friction = new Float32Array(a.length);
+  column("friction").forEach((share, k) => (friction[k] = (Math.abs(force[k]) * share) / 64));
+  const gap = uncoded(column("gap").map((code) => 8 * code), said.gap);
+  const point = new Float32Array(3 * a.length);
+  const offset = [0, 1, 2].map((i) => (i < d ? column("uvw"[i]) : null));
+  let row = 0;
+  for (let k = 0; k < a.length; k++) {
+    const hold = plane[b[k]] ? rowA[k] : rowB[k];
+    if ((simple[a[k]] || plane[a[k]]) && (simple[b[k]] || plane[b[k]])) {
+      const out = [0, 0, 0];
+      if (plane[a[k]] || plane[b[k]]) {
+        const wall = plane[a[k]] ? rowA[k] : rowB[k];
+        const n = shapes.normalOf(frame, wall);
+        for (let i = 0; i < 3; i++) out[i] = frame.position[3 * hold + i] - shapes.radius[frame.slot[hold]] * n[i];
+      } else {
+        const share = shapes.radius[a[k]] / (shapes.radius[a[k]] + shapes.radius[b[k]]);
+        for (let i = 0; i < 3; i++)
+          out[i] = frame.position[3 * rowA[k] + i] * (1 - share) + frame.position[3 * rowB[k] + i] * share;
+      }
+      point.set(out, 3 * k);
+    } else {
+      for (let i = 0; i < d; i++) point[3 * k + i] = frame.position[3 * hold + i] + quantum * offset[i][row];
+      row++;
+    }
+  }
+  return { count: a.length, a, b, rowA, rowB, force, friction, gap, point, status: column("status") };
+}
+
+export function rotated(q, v) {
+  const [w, x, y, z] = q;
+  const t = [2 * (y * v[2] - z * v[1]), 2 * (z * v[0] - x * v[2]), 2 * (x * v[1] - y * v[0])];
+  return [
+    v[0] + w * t[0] + y * t[2] - z * t[1],
+    v[1] + w * t[1] + z * t[0] - x * t[2],
+    v[2] + w * t[2] + x * t[1] - y * t[0],
+  ];
+}
+
+function openShapes({ columns, about }) {
+  const count = columns.number.length;
+  const shapes = { ...columns, quantum: about.quantum, dimension: about.dimension, count };
+  shapes.turned = shapes.simple.map((simple) => (about.dimension === 2 ? 1 : 1 - simple));
+  const planeOf = new Map(Array.from(columns.plane_body, (slot, k) => [slot, k]));
+  shapes.normalOf = (frame, row) => {
+    const k = planeOf.get(frame.slot[row]);
+    const n = Array.from(columns.plane_normal.subarray(3 * k, 3 * k + 3));
+    return rotated(frame.turn.subarray(4 * row, 4 * row + 4), n);
+  };
+  return shapes;
+}
+
+function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const raw = atob(text);
+  const out = new Uint8Array(raw.length);
+  for (let k = 0; k < raw.length; k++) out[k] = raw.charCodeAt(k);
+  return out;
+}
+
+// A run: its index, its shapes, its frames by number. Groups are opened when asked for, and the last used are kept.
+export class Run {
+  constructor(index, base) {
+    this.base = base;
+    this.groups = new Map();
+    this.shapesVersion = null;
+    this.take(index);
+  }
+
+  take(index) {
+    this.index = index;
+    this.times = index.times;
+    this.count = index.times.length;
+  }
+
+  async bytes(name) {
+    if (this.base === null) {
+      const element = document.getElementById(`part-${name}`);
+      const text = element ? element.textContent.trim() : "";
+      if (text.length !== this.index.lengths[name])
+        throw new Error(
+          `This page is cut off: ${name === "shapes" ? "the bodies are" : "some of its frames are"} missing; ` +
+            "take a copy that is whole, or export the run again.",
+        );
+      return fromBase64(text);
+    }
+    const answer = await fetch(`${this.base}${name}`, { cache: "no-store" });
+    if (!answer.ok) throw new Error((await answer.text()) || `The server answered ${answer.status}.`);
+    return new Uint8Array(await answer.arrayBuffer());
+  }
+
+  async loadShapes() {
+    if (this.shapesVersion === this.index.bodies) return false;
+    this.shapes = openShapes(await unbox(await this.bytes("shapes")));
+    this.shapesVersion = this.index.bodies;
+    this.groups.clear();
+    return true;
+  }
+
+  // Frames of group g; one that was not full is asked for again when it has grown.
+  async group(g) {
+    const expected = Math.min(this.index.group, this.count - g * this.index.group);
+    const known = this.groups.get(g);
+    if (known && known.expected === expected) {
+      this.groups.delete(g);
+      this.groups.set(g, known);
+      return known.frames;
+    }
+    const frames = (async () =>
+      openGroup(await unbox(await this.bytes(this.base === null ? `${g}` : `group/${g}`)), this.shapes))();
+    this.groups.set(g, { expected, frames });
+    frames.catch(() => this.groups.delete(g));
+    while (this.groups.size > Math.max(4, Math.floor(3e8 / (60 * this.index.group * (this.shapes.count + 1)))))
+      this.groups.delete(this.groups.keys().next().value);
+    return frames;
+  }
+
+  async frame(k) {
+    const g = Math.floor(k / this.index.group);
+    const frames = await this.group(g);
+    const found = frames[k - g * this.index.group];
+    if (!found) throw new Error(`Frame ${k} of this run is missing; export it again, or take a copy that is whole.`);
+    return found;
+  }
+
+  // New frames, if there are any: true.
+  async refresh() {
+    const answer = await fetch(`${this.base}index`, { cache: "no-store" });
+    if (!answer.ok) throw new Error((await answer.text()) || `The server answered ${answer.status}.`);
+    const index = await answer.json();
+    const grown = index.times.length !== this.count || index.bodies !== this.index.bodies;
+    if (index.stamp !== this.index.stamp) this.groups.clear();
+    this.take(index);
+    return grown;
+  }
+}
