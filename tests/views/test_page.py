@@ -140,6 +140,26 @@ def test_show_in_a_notebook(files, tmp_path):
         assert "<iframe" in text and text.startswith("<pre>Recording")
 
 
+def test_polyhedra_keep_their_volume_and_close(files):
+    scene = cd.Scene(gravity=(0, 0, -9.81))
+    scene.material("m", density=1000.0)
+    scene.contact("m", "m", friction=0.3)
+    scene.add(cd.Plane((0, 0, 1)), material="m", fixed=True)
+    scene.add(cd.Box((0.1, 0.2, 0.3)), material="m", position=(3, 4, 5), rotation=(0.8, 0.6, 0, 0))
+    scene.add(cd.Polyhedron.regular(20, 0.2), material="m", position=(0, 0, 1))
+    sim = cd.Simulation(scene, time_step=1e-3)
+    frame = sim.frame()
+    assert measures.measure(frame).volume[1:] == pytest.approx(frame.masses[1:] / 1000, rel=1e-12)
+    shapes = page.Still(sim).shapes()
+    corners, starts, rows = measures.outlines(shapes)
+    triangles, bodies, edges, edge_bodies = packing._triangles(corners, starts, rows, False)
+    assert np.bincount(bodies).tolist() == [0, 12, 20] and np.bincount(edge_bodies).tolist() == [0, 12, 30]
+    box = edges[edge_bodies == 1]
+    assert np.sort(np.linalg.norm(box[:, 1] - box[:, 0], axis=1)) == pytest.approx(4 * [0.1] + 4 * [0.2] + 4 * [0.3])
+    area = np.linalg.norm(np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]), axis=1) / 2
+    assert area[bodies == 1].sum() == pytest.approx(2 * (0.02 + 0.03 + 0.06))
+
+
 # ---- the server ------------------------------------------------------------------------------------------------------
 
 

@@ -146,7 +146,7 @@ const MESH_FRAGMENT = /* glsl */ `
     vec3 sight = projectionMatrix[2][3] != 0.0 ? normalize(at) : vec3(0.0, 0.0, -1.0);
     vec3 normal = normalize(facing);
     if (dot(normal, sight) > 0.0) normal = -normal;
-    float light = 0.36 + 0.5 * max(dot(normal, normalize(vec3(-0.35, 0.7, 0.62))), 0.0) + 0.22 * max(dot(normal, -sight), 0.0);
+    float light = 0.46 + 0.45 * max(dot(normal, normalize(vec3(-0.35, 0.7, 0.62))), 0.0) + 0.22 * max(dot(normal, -sight), 0.0);
     colour = vec4(mix(tint * (flat2 > 0.5 ? 1.0 : light), vec3(1.0, 0.35, 0.0), 0.25 * mark), 1.0);
   }
 `;
@@ -522,7 +522,7 @@ export class Stage {
     this.tubeGeometry.setAttribute("to", new THREE.InterleavedBufferAttribute(buffer, 3, 3));
     this.tubeGeometry.setAttribute("strength", new THREE.InstancedBufferAttribute(new Float32Array(strength), 1));
     this.tubeGeometry.instanceCount = strength.length;
-    this.tubes.material.uniforms.thickness.value = 0.35 * this.typical() * scale;
+    this.tubes.material.uniforms.thickness.value = (this.balls ? 0.35 : 0.12) * this.typical() * scale;
     this.tubes.material.depthTest = !this.flat;
     this.sent += ends.byteLength + 4 * strength.length;
     return count;

@@ -48,7 +48,7 @@ def radii_and_volumes(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
     away = np.sqrt(((frame.ball_centres - frame.positions[frame.ball_bodies]) ** 2).sum(axis=1)) + frame.ball_radii
     np.maximum.at(radius, frame.ball_bodies, away)
     unit = math.pi if d == 2 else 4 / 3 * math.pi
-    volume = np.bincount(frame.ball_bodies, unit * frame.ball_radii**d, count)
+    volume = np.bincount(frame.ball_bodies, unit * frame.ball_radii**d, count).astype(float)  # whole numbers of nothing
     corners, starts, bodies = outlines(frame)
     of_corner = np.repeat(bodies, np.diff(starts))
     np.maximum.at(radius, of_corner, np.sqrt(((corners - in_space(frame.positions)[of_corner]) ** 2).sum(axis=1)))
