@@ -41,6 +41,7 @@ class SolveReport(NamedTuple):
     worst_errors: tuple = ()  # (4,) of the worst contact in the order of `LACKS`, relative as the residual
     cpu_seconds: float = math.nan
     evidence: str = ""  # why no solution exists, where that was found
+    left: float = 0.0  # what contacts lose by not being solved, over the kinetic size of what they do (scenes)
 
     __repr__ = short
     _repr_html_ = pictured
@@ -66,6 +67,8 @@ class SolveReport(NamedTuple):
         if not math.isnan(self.residual_free):
             yield "relative to q", f"{self.residual_free:.1e}", "the same, relative to what stops the free motion"
             yield "as Siconos measures", f"{self.residual_siconos:.1e}", "rho = 1, relative to max(|q|, |r|, |u|)"
+        if self.left:
+            yield "left", f"{self.left:.1e}", "power lost by what is not solved, relative to what the contacts do"
         yield "bipotential", f"{self.bipotential:.1e}", "power that the law would not have, relative"
         yield "outside the cone", f"{self.cone_error:.1e}", "largest of all contacts"
         if self.worst_errors:

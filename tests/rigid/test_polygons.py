@@ -13,6 +13,7 @@ from shapely.ops import nearest_points
 import contactdynamics as cd
 from contactdynamics.rigid.search import outlines
 from contactdynamics.rigid.search import touches as touch
+from contactdynamics.rigid.search.contract import NEAR
 from contactdynamics.rigid.step import Step
 
 # ---- mass and parts --------------------------------------------------------------------------------------------------
@@ -198,9 +199,9 @@ def test_detection_against_shapely(distance):
         size = found.place[:, touch.SIZE]
         if distance >= 3e-4:
             gap = found.gap
-            assert ((gap > 0) & (gap <= touch.NEAR * size)).all()  # near is not touching, and nothing is overlapped
+            assert ((gap > 0) & (gap <= NEAR * size)).all()  # near is not touching, and nothing is overlapped
             if a.distance(b) > 2e-4:
-                assert len(gap) == 0 or a.distance(b) < 3 * touch.NEAR
+                assert len(gap) == 0 or a.distance(b) < 3 * NEAR
             continue
         assert 1 <= len(found.status) <= 2
         gap, normal = found.gap, found.place[0, touch.NX : touch.NY + 1]
@@ -258,7 +259,7 @@ def test_detection_against_exact_arithmetic(first, second):
         assert len(gap) >= 1 and gap.min() == pytest.approx(-math.sqrt(-sign), rel=1e-9, abs=1e-12)
     else:
         # Parallel edges that share one point only pass each other; everything else that touches is a contact.
-        assert (abs(gap) <= touch.NEAR * 10).all() and (not len(gap) or abs(gap.min()) < 1e-12)
+        assert (abs(gap) <= NEAR * 10).all() and (not len(gap) or abs(gap.min()) < 1e-12)
         shared = shapely.Polygon(one).intersection(shapely.Polygon(two))
         if shared.length > 0:
             assert len(gap) == 2

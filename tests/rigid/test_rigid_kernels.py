@@ -802,7 +802,9 @@ def test_push_and_warm_start_of_full_contacts(moment):
 
 
 def natural_share(c, k, dense, u):
-    """|P - proj(P - rho U^)|^2 of one contact by the twin of `naive`, its |P|^2, |bipotential| and |P|^2 / rho."""
+    """|P - proj(P - rho U^)|^2 of one contact by the twin of `naive`, its |P|^2, |bipotential|, |P|^2 / rho, and
+    what it loses.
+    """
     d = c.d
     g = dense[k]
     w = g @ c.inverse_mass @ g.T
@@ -827,7 +829,7 @@ def natural_share(c, k, dense, u):
         share = np.sum(naive.natural_map(shifted, v, gamma, rho) ** 2)
         product = abs(shifted[0] * (abs(v[0]) + np.hypot(*(np.array(gamma) * v[1:]))) + shifted[1:] @ v[1:])
     share += moment_share(w, velocity[3:], bound, p[0], m) / rho
-    return share, square, product, square / rho, v
+    return share, square, product, square / rho, product + share / rho
 
 
 def moment_share(w, spin, bound, p_n, m):
@@ -851,10 +853,14 @@ def moment_share(w, spin, bound, p_n, m):
 
 
 def naive_residual(c, rows):
-    """Residual, shares by contact, and the bipotential, of the present impulses."""
+    """Residual, what each contact loses, bipotential, and what is lost over m |v - v_free|^2."""
     dense, u = maps(c), flat(rows)
-    shares, squares, products, powers, _ = zip(*(natural_share(c, k, dense, u) for k in range(c.m + c.g)), strict=True)
-    return np.sqrt(sum(shares) / max(sum(squares), c.scale)), shares, sum(products) / sum(powers)
+    shares, squares, products, powers, lost = zip(
+        *(natural_share(c, k, dense, u) for k in range(c.m + c.g)), strict=True
+    )
+    free = rows[:, 6] > 0
+    push = (((rows - c.free)[free, :3] ** 2).sum(axis=1) / rows[free, 6]).sum()
+    return np.sqrt(sum(shares) / max(sum(squares), c.scale)), lost, sum(products) / sum(powers), sum(lost) / push, push
 
 
 @ALL
@@ -862,11 +868,11 @@ def test_the_residual(moment):
     # measure_all, measure_contacts of both kinds, moment_error: the natural map of all contacts, relative to the
     # impulses or to rho times the free velocities.
     c = moment
-    goal, scratch = Goal(c.scale, 1e-4, 1, True, False), solvers.scratch_arrays(c.rows, len(c.kinds))
-    found, size, sinking = solvers.measure_all(c.rows, c.mobility, c.kinds, goal, scratch, ALONE)
-    expected, shares, products = naive_residual(c, c.rows)
+    goal, scratch = Goal(c.scale, c.free, 1e-4, 1, True, False), solvers.scratch_arrays(c.rows, len(c.kinds))
+    found, push, sinking = solvers.measure_all(c.rows, c.mobility, c.kinds, goal, scratch, ALONE)
+    expected, shares, products, left, size = naive_residual(c, c.rows)
     assert found.residual == pytest.approx(expected, rel=1e-6)
-    assert found.residual**2 * size == pytest.approx(sum(shares), rel=1e-6)
+    assert found.left == pytest.approx(left, rel=1e-6) and push == pytest.approx(size, rel=1e-9)
     assert shares[found.kind * c.m + found.worst] == pytest.approx(max(shares), rel=1e-6)
     assert found.bipotential == pytest.approx(products, rel=1e-6)
     # contacts that would sink too far in this step are marked, whatever their share
@@ -887,9 +893,9 @@ def test_solvers_end_on_the_law(moment, solver):
     # the impulses, u = u_free + A^-1 sum G^T (P, M).
     c = moment
     rows, simple, general = c.rows.copy(), c.simple, c.general
-    goal, scratch = Goal(c.scale, 1e-4, 20_000, True, False), solvers.scratch_arrays(rows, len(c.kinds))
-    done, residual, *_ = getattr(solvers, solver)(rows, c.mobility, c.kinds, goal, scratch, ALONE)
-    assert 0 < residual <= 1e-4 and 1 < done < 20_000
+    goal, scratch = Goal(c.scale, c.free, 1e-4, 20_000, True, False), solvers.scratch_arrays(rows, len(c.kinds))
+    done, residual, left, *_ = getattr(solvers, solver)(rows, c.mobility, c.kinds, goal, scratch, ALONE)
+    assert 0 < residual <= 1e-4 and left <= solvers.LEFT * 1e-4 and 1 < done < 20_000
     assert residual == pytest.approx(naive_residual(c, rows)[0], rel=1e-6)
     dense, total = maps(c), flat(c.free)
     for k in range(c.m + c.g):

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._jit import clock
 from ..state import Contacts
-from . import motion
+from . import motion, restraint
 from .equations.contract import Mobility
 from .equations.diagonal import Diagonal
 from .equations.full import Full
@@ -47,7 +47,8 @@ class Solved(NamedTuple):
     """How the contacts of a step were solved."""
 
     iterations: int
-    residual: float
+    residual: float  # relative to the impulses
+    left: float  # what the contacts lose, over the kinetic size of what they do
     worst: int  # place among the contacts as the user has them, -1 without contacts
     bipotential: float
     cone: float  # largest distance to a friction cone, over the l2 norm of the impulses
@@ -133,7 +134,9 @@ class ContactSet:
             begin = clock()
             scale = self.fill(model, step, rows, mobility)
             framed += clock() - begin
-            found, worst = self._run_solver(rows, mobility, scale, settings)
+            found, worst = self._run_solver(rows, mobility, scale, step, settings)
+            if found:
+                self._restrain(step, rows)
             sweeps += found.iterations if found else 0
             begun = [search.status.copy() for search in self.searches] if step.anticipate else []
             cone, size = 0.0, 0.0
@@ -145,11 +148,11 @@ class ContactSet:
             if not (step.anticipate and self._more(model, step, rows, begun)):
                 cone = cone / math.sqrt(size) if size > 0 else 0.0
                 if not found:
-                    return Solved(0, 0.0, -1, 0.0, cone, framed)
-                return Solved(sweeps, found.residual, worst, found.bipotential, cone, framed)
+                    return Solved(0, 0.0, 0.0, -1, 0.0, cone, framed)
+                return Solved(sweeps, found.residual, found.left, worst, found.bipotential, cone, framed)
             rows[:] = step.free
 
-    def _run_solver(self, rows, mobility, scale, settings: Settings):
+    def _run_solver(self, rows, mobility, scale, step: Step, settings: Settings):
         """The `Solution` of the solver, None without contacts, and the place of the worst contact."""
         if not self.count:
             return None, -1
@@ -160,12 +163,25 @@ class ContactSet:
             # what such a step leaves would stay as a displacement; 1e-13 is a rounding
             tolerance = min(tolerance, max(1e-13, tolerance * min(search.first for search in self._resting)))
         ahead = all(equations.ahead for equations in self.equations if equations.count)
-        goal = Goal(float(scale), tolerance, settings.max_iterations, ahead, bool(self._resting))
+        goal = Goal(float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting))
         kinds = tuple([equations.kind() for equations in self.equations])
         team = settings.team if self.count > SMALL else ALONE
         found = team(settings.solver, rows, mobility, kinds, goal, self._scratch)
         before = sum(equations.count for equations in self.equations[: found.kind])
         return found, before + self.equations[found.kind].rank(found.worst)
+
+    def _restrain(self, step: Step, rows) -> None:
+        """Shrink the impulses of groups of bodies that would gain energy by what the solver left: see `restraint`."""
+        active = [equations for equations in self.equations if equations.count]
+        group, count = restraint.groups(rows, active)
+        sums = np.zeros((count, 3))
+        for equations in active:
+            equations.add_powers(step, rows, group, sums)
+        factor = restraint.factors(sums)
+        if factor.min() < 1.0:
+            for equations in active:
+                equations.shrink(rows, group, factor)
+            restraint.slow(rows, step.free, group, factor)
 
     def _more(self, model, step: Step, rows, begun) -> bool:
         """With anticipation: whether the velocities just found close gaps of pairs left out; takes those in.

@@ -34,7 +34,7 @@ class Ledger:
         self.inflow += kinetic - self.kinetic
         self.kinetic = kinetic
 
-    def enter(self, bodies, before, free, rows, works, *, residual: float, solved: bool, step: int, time: float):
+    def enter(self, bodies, before, free, rows, works, *, step: int, time: float):
         """Enter a step from the velocities ``before`` it, ``free`` and after it (``rows``) and its contacts' works."""
         head = (bodies.kind, bodies.mass, bodies.inertia, bodies.orientation)
         first, last, work = motion.energies(before, free, rows, *head)
@@ -46,22 +46,22 @@ class Ledger:
             )
         normal, tangential, rolling, drive = np.add.reduce(works).tolist()
         laws = normal + tangential + rolling
-        if solved and laws > 0:  # a step that is not solved has a warning of its own
+        if laws > 0:
             at_free = motion.energies(free, free, free, *head)[0]
-            self._enter_gain(laws, drive, (first, at_free, last), residual, (step, time))
+            self._enter_gain(laws, drive, (first, at_free, last), (step, time))
         self.works += works
         self.force_work += work
         self.closure += abs(last - first - work - laws - drive)
         self.kinetic = last
 
-    def _enter_gain(self, laws, drive, kinetic, residual, when):
+    def _enter_gain(self, laws, drive, kinetic, when):
         """Enter what the contact laws created in the step: the smaller of its works from u_i and from u_r.
 
         See `motion._Record.created`; (T_f - T_r) is the work of the contacts counted from the free velocity.
         """
         first, free, last = kinetic
         gain = min(laws, last - free - drive)
-        if gain > (1e-9 + 10 * residual) * (max(first, last) + abs(drive)):
+        if gain > 1e-9 * (max(kinetic) + abs(drive)):  # more than rounding, and than glue that closes a gap
             self.created += gain
             if gain > self.worst[0]:
                 self.worst = (gain, gain / max(first, free), *when)

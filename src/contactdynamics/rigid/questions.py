@@ -16,6 +16,7 @@ from . import assembly, motion
 from .contact_set import ContactSet, Settings
 from .loading import Loading
 from .roster import Roster
+from .solvers import LEFT
 from .step import Step
 
 OVERLAP_LIMIT = 0.05  # of the smaller radius, at the start
@@ -101,7 +102,7 @@ def equilibrium(state: State, slack: float, limit: float, settings: Settings) ->
         sweeps += found.iterations
         left = float(np.sqrt((rows[model.bodies.kind == FREE, :6] ** 2).sum(axis=1).max()))
         share = left / fall if fall > 0 else left
-        solved = found.residual <= settings.tolerance
+        solved = max(found.residual, found.left / LEFT) <= settings.tolerance
         decided = share <= limit or share > 0.5 * before or not solved or settings.tolerance < 1e-14
         if not decided:  # more exactly, from the impulses found; the velocities again from the free ones
             before, settings = share, settings._replace(tolerance=0.1 * settings.tolerance)

@@ -34,7 +34,7 @@ from .hardest import Hardest, check_folder
 from .ledger import NO_GAIN
 from .neighbours import REACH
 from .options import check_options
-from .solvers import SOLVERS
+from .solvers import LEFT, SOLVERS
 from .step import Step
 from .threads import Team
 
@@ -184,7 +184,7 @@ class Simulation(Access):
         solved = clock()
         if self._hardest is not None:
             self._hardest.consider(self, step, found)
-        self._book(step, found.residual)
+        self._book(step)
         motion.drift(model.bodies.position, model.bodies.orientation, rows, h / 2)
         self._follow_gravity((self.steps + 1) * h)
         if self.recovery > 0:
@@ -292,13 +292,13 @@ class Simulation(Access):
         for recorder in self.recorders:
             recorder.begin(self)
 
-    def _book(self, step: Step, residual: float):
+    def _book(self, step: Step):
         """Enter the step into the energy ledger."""
         works = np.zeros(self.ledger.works.shape)
         self.contact_set.book(self.model, step, self.rows, works)
         self.ledger.enter(
-            self.bodies, step.before, step.free, self.rows, works, residual=residual,
-            solved=residual <= self.tolerance, step=self.steps + 1, time=(self.steps + 1) * self.time_step,
+            self.bodies, step.before, step.free, self.rows, works, step=self.steps + 1,
+            time=(self.steps + 1) * self.time_step,
         )  # fmt: skip
 
     def _recover(self, step: Step):
@@ -308,18 +308,17 @@ class Simulation(Access):
 
     def _finish_report(self, found: Solved):
         """The `SolveReport` of the step, and what the failure policy asks."""
-        contacts, residual, sweeps = self.contact_set.count, found.residual, found.iterations
+        contacts, residual, left, sweeps = self.contact_set.count, found.residual, found.left, found.iterations
         overlap, _ = self.contact_set.deepest(self.model)
-        converged = residual <= self.tolerance
-        message = (
-            f"Solved: residual {residual:.1e} after {sweeps} sweeps over {contacts} contacts."
-            if converged
-            else f"Not solved: residual {residual:.1e} after {sweeps} sweeps over {contacts} contacts, asked "
-            f"{self.tolerance:g}; raise max_iterations, shorten time_step or accept a larger tolerance."
-        )
+        converged = max(residual, left / LEFT) <= self.tolerance
+        errors = f"residual {residual:.1e}, left {left:.1e} after {sweeps} sweeps over {contacts} contacts"
+        message = f"Solved: {errors}." if converged else (
+            f"Not solved: {errors}, asked {self.tolerance:g}; raise max_iterations, shorten time_step or accept a "
+            "larger tolerance."
+        )  # fmt: skip
         self.report = SolveReport(
             residual, sweeps, converged, contacts, found.worst, overlap.depth, found.cone, found.bipotential, message,
-            overlap.share,
+            overlap.share, left=left,
         )  # fmt: skip
         if overlap.share > self.watch.overlap:
             bodies = tuple(int(self.bodies.identity[row]) for row in (overlap.a, overlap.b))

@@ -14,7 +14,9 @@ from .._jit import kernel
 from .equations.contract import GROUPS, measure, sweep
 from .threads import meet, part
 
+LEFT = 100.0  # times the tolerance: what contacts may lose, over the kinetic size of what they do
 POLISH = 10  # sweeps at most for the sake of rest
+SPARE, FINER = 30_000, 1e-3  # contacts that may be solved in a small scene to come below the tolerance, and how far
 REST = 1e-5  # of the tolerance: a residual that needs no improvement
 PATIENCE = 150  # sweeps in which the extrapolation must halve the residual
 
@@ -27,7 +29,8 @@ class Scratch(NamedTuple):
     movable: np.ndarray  # the bodies that contacts can move
     mark: np.ndarray  # (N,)
     changes: np.ndarray  # (2, 2 GROUPS) of this and the last sweep, by group
-    sums: np.ndarray  # (kinds, 2 GROUPS, 7) parts of the residual
+    sums: np.ndarray  # (kinds, 2 GROUPS, 8) parts of the residual
+    pushes: np.ndarray  # (2 GROUPS,) parts of the kinetic size of what the contacts do
     found: np.ndarray  # (2,) numbers of contacts and bodies that need work
 
 
@@ -35,7 +38,8 @@ class Solution(NamedTuple):
     """What a solver returns."""
 
     iterations: int  # sweeps over all contacts
-    residual: float
+    residual: float  # relative to the impulses
+    left: float  # what the contacts lose, over the kinetic size of what they do
     kind: int  # place of the kind of the worst contact among the kinds
     worst: int  # the contact with the largest share of the residual, in its kind; -1 without contacts
     bipotential: float  # relative
@@ -46,8 +50,8 @@ def scratch_arrays(rows: np.ndarray, kinds: int) -> Scratch:
     n = len(rows)
     return Scratch(
         np.empty((n, 6)), np.empty(n, dtype=np.uint32), np.flatnonzero(rows[:, 6]).astype(np.uint32),
-        np.zeros(n, dtype=np.int8), np.zeros((2, 2 * GROUPS)), np.zeros((kinds, 2 * GROUPS, 7)),
-        np.zeros(2, dtype=np.int64),
+        np.zeros(n, dtype=np.int8), np.zeros((2, 2 * GROUPS)), np.zeros((kinds, 2 * GROUPS, 8)),
+        np.zeros(2 * GROUPS), np.zeros(2, dtype=np.int64),
     )  # fmt: skip
 
 
@@ -108,7 +112,7 @@ def small_enough(parts, allowed):
 
 @kernel
 def add_parts(shares, parts):
-    """Add the ``shares`` (m,) of the residual to ``parts`` (2048,), by their exponent."""
+    """Add the ``shares`` (m,) of what is lost to ``parts`` (2048,), by their exponent."""
     exponent = shares.view(np.int64)
     for k in range(shares.size):
         parts[exponent[k] >> 52] += shares[k]
@@ -173,43 +177,68 @@ def choose_few(kinds, scratch, allowed):
 
 @kernel
 def measure_kind(rows, mobility, kind, first, after, sums):
-    """The sums of the residual over the contacts of one kind, group by group, into ``sums`` (2 GROUPS, 7)."""
+    """The sums of the residual over the contacts of one kind, group by group, into ``sums`` (2 GROUPS, 8)."""
     contacts, plan = kind.contacts, kind.plan
     order, cuts = plan.order, plan.cuts
     for group in range(first, after):
         one = sums[group]
-        for part_ in range(7):
+        for part_ in range(8):
             one[part_] = 0.0
         one[3] = -1.0
         if cuts[group] < cuts[group + 1]:
             some = order[cuts[group] : cuts[group + 1]]
-            e, s, w, l, b, k, d = measure(rows, mobility, contacts, some, plan.shares)
-            one[0], one[1], one[2], one[3], one[4], one[5], one[6] = e, s, w, l, b, k, d
+            e, s, w, l, b, k, c, d = measure(rows, mobility, contacts, some, plan.shares)
+            one[0], one[1], one[2], one[3], one[4], one[5], one[6], one[7] = e, s, w, l, b, k, c, d
+
+
+@kernel
+def push_size(rows, free, movable, first, after, out):
+    """Sums of m |v - v_free|^2 over the parts of ``movable`` from ``first`` on, before ``after``, of 2 GROUPS."""
+    for group in range(first, after):
+        out[group] = 0.0
+        for at in range(group * movable.size // (2 * GROUPS), (group + 1) * movable.size // (2 * GROUPS)):
+            i = movable[at]
+            x, y, z = rows[i, 0] - free[i, 0], rows[i, 1] - free[i, 1], rows[i, 2] - free[i, 2]
+            out[group] += (x * x + y * y + z * z) / rows[i, 6]
 
 
 @kernel
 def measure_all(rows, mobility, kinds, goal, scratch, meeting):
-    """The residual as a `Solution`, the square of what it is relative to, and how many contacts sink."""
+    """The errors as a `Solution`, the kinetic size of what the contacts do, and how many of them sink."""
     first, after = part(2 * GROUPS, meeting)
+    push_size(rows, goal.free, scratch.movable, first, after, scratch.pushes)
     at = 0
     for kind in literal_unroll(kinds):
         measure_kind(rows, mobility, kind, first, after, scratch.sums[at])
         at += 1
     meet(meeting, rows)
-    error, size, which, worst, largest, bipotential, work, sinking = 0.0, 0.0, 0, -1, -1.0, 0.0, 0.0, 0.0
+    error, size, which, worst, largest, bipotential, work = 0.0, 0.0, 0, -1, -1.0, 0.0, 0.0
+    push, lost, sinking = 0.0, 0.0, 0.0
+    for group in range(2 * GROUPS):
+        push += scratch.pushes[group]
     for at in range(scratch.sums.shape[0]):
         for group in range(2 * GROUPS):
             one = scratch.sums[at, group]
-            sinking += one[6]
+            lost, sinking = lost + one[6], sinking + one[7]
             error, size, bipotential, work = error + one[0], size + one[1], bipotential + one[4], work + one[5]
             if one[3] > largest:
                 which, worst, largest = at, int(one[2]), one[3]
     meet(meeting, rows)  # the sums are read: they may be written again
     scale = max(size, goal.scale)
     if scale == 0.0:
-        return Solution(0, 0.0, which, worst, 0.0), 0.0, 0.0
+        return Solution(0, 0.0, 0.0, which, worst, 0.0), 0.0, sinking
     relative = bipotential / work if work > 0.0 else 0.0
-    return Solution(0, np.sqrt(error / scale), which, worst, relative), scale, sinking
+    left = lost / push if push > 0.0 else 0.0
+    return Solution(0, np.sqrt(error / scale), left, which, worst, relative), push, sinking
+
+
+@kernel
+def number(kinds):
+    """Contacts of all kinds."""
+    total = 0
+    for kind in literal_unroll(kinds):
+        total += kind.contacts.a.size
+    return total
 
 
 @kernel
@@ -217,47 +246,62 @@ def aim(goal, residual):
     """What to go on to when the first sweep has left this residual.
 
     A quiet step is improved all the same, to a tenth of its first residual where a few sweeps do it: a structure at
-    rest then comes to rest entirely, in some steps, and does not creep.
+    rest then comes to rest entirely, in some steps, and does not creep. A small scene is solved more exactly than it
+    is asked to be, as far as that costs nothing beside the rest of a step.
     """
-    if goal.rest and residual <= goal.tolerance:
-        return max(0.1 * residual, REST * goal.tolerance)
-    return goal.tolerance
+    if goal.rest:
+        return max(0.1 * residual, REST * goal.tolerance) if residual <= goal.tolerance else goal.tolerance
+    return FINER * goal.tolerance
 
 
 @kernel
-def enough(done, residual, tolerance, wanted, sinking, met):
+def spare(goal, contacts):
+    """Sweeps up to which a step is improved that is below its tolerance."""
+    return POLISH if goal.rest else SPARE // contacts - POLISH
+
+
+@kernel
+def enough(done, residual, goal, wanted, more, sinking, met):
     """Whether to stop after ``done`` sweeps; ``met``: the sweeps after which the residual was first small enough.
 
     The residual is relative to all impulses: in a compaction a few contacts may sink step after step without being
     seen. They get twice as much work again, and 100 sweeps.
     """
-    solved = residual <= wanted or (residual <= tolerance and done >= POLISH)
+    solved = residual <= wanted or (residual <= goal.tolerance and done >= more)
     return solved and (sinking == 0 or done >= 3 * met + 100)
+
+
+@kernel(inline=True)
+def counted(done, found):
+    """The solution ``found``, with the number of sweeps."""
+    return Solution(done, found.residual, found.left, found.kind, found.worst, found.bipotential)
 
 
 @kernel
 def nlgs(rows, mobility, kinds, goal, scratch, meeting):
     """Plain nonlinear Gauss-Seidel, the reference: sweep until the residual is below the tolerance."""
     found, next_check, met, most, wanted = (
-        Solution(0, 0.0, 0, -1, 0.0),
+        Solution(0, 0.0, 0.0, 0, -1, 0.0),
         1,
         goal.max_iterations,
         goal.max_iterations,
         0.0,
     )
+    more = spare(goal, number(kinds))
     for done in range(1, most + 1):
         sweep_all(rows, mobility, kinds, most < 0, -1.0, scratch.changes[done % 2], meeting)
         if done < next_check and done < most:
             continue
         next_check = done + max(1, done // 5)
         found, _, sinking = measure_all(rows, mobility, kinds, goal, scratch, meeting)
+        error = max(found.residual, found.left / LEFT)
         if done == 1:
-            wanted = aim(goal, found.residual)
-        if found.residual <= goal.tolerance:
+            wanted = aim(goal, error)
+        if error <= goal.tolerance:
             met = min(met, done)
-        if enough(done, found.residual, goal.tolerance, wanted, sinking, met):
-            return Solution(done, found.residual, found.kind, found.worst, found.bipotential)
-    return Solution(most, found.residual, found.kind, found.worst, found.bipotential)
+        if enough(done, error, goal, wanted, more, sinking, met):
+            return counted(done, found)
+    return counted(most, found)
 
 
 @kernel
@@ -295,12 +339,13 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
     around it; only the full residual decides when to stop. Where some equations are not to be extrapolated, all sweeps
     are plain.
     """
-    found, best, tolerance, wanted = Solution(0, 0.0, 0, -1, 0.0), np.inf, goal.tolerance, 0.0
+    found, best, tolerance, wanted = Solution(0, 0.0, 0.0, 0, -1, 0.0), np.inf, goal.tolerance, 0.0
     done, since, count, met, target = 0, 0, 1, goal.max_iterations, 0.0
-    contacts = 0
-    for kind in literal_unroll(kinds):
-        contacts += kind.contacts.a.size
-    no = contacts < 0  # a constant would be a type of its own, and all that it is given to compiled twice
+    contacts = number(kinds)
+    more, no = (
+        spare(goal, contacts),
+        contacts < 0,
+    )  # a constant would be a type of its own, and all that it is given to compiled twice
     few, fresh, plain, t, last = no, True, not goal.ahead, 1.0, np.inf
     while done < goal.max_iterations:
         count = min(count, goal.max_iterations - done)
@@ -313,42 +358,49 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
                 t, last = 1.0, np.inf
             count, t, last = accelerated_sweeps(rows, mobility, kinds, few, scratch, count, target, t, last, meeting)
         done += count
-        before = found.residual
-        found, scale, sinking = measure_all(rows, mobility, kinds, goal, scratch, meeting)
-        residual = found.residual
+        before = max(found.residual, found.left / LEFT)
+        found, push, sinking = measure_all(rows, mobility, kinds, goal, scratch, meeting)
+        residual = max(found.residual, found.left / LEFT)
         if done == 1:
             wanted = aim(goal, residual)
         if residual <= tolerance:
             met = min(met, done)
-        if enough(done, residual, tolerance, wanted, sinking, met):
+        if enough(done, residual, goal, wanted, more, sinking, met):
             break
         count, target = 4, 0.0
         if residual > wanted:
             # the first sweep says less than one with momentum
-            near = (0.75 if done == 1 else 0.92) * wanted
+            near = (0.75 if done == 1 else 0.92) * (tolerance if residual > tolerance else wanted)
             count, target = min(max(16, done // 2), 64), last * (near / residual) ** 2
             if residual <= tolerance:
-                count = POLISH - done
-        # Friction can make the extrapolation cycle: where so many sweeps have not halved the residual, go on without.
-        if residual < 0.5 * best:
-            best, since = residual, done
-        elif done - since >= (2 * PATIENCE if goal.rest else PATIENCE):
-            plain = True
+                count = max(4, min(count, more - done))  # where contacts sink, more than that
+        # Friction can make the extrapolation cycle: where so many sweeps have not halved the residual, go on without,
+        # as long again; a tall pile only needs its time, and gets the extrapolation back.
+        if found.residual < 0.5 * best:
+            best, since = found.residual, done
+        elif goal.ahead and done - since >= (2 * PATIENCE if goal.rest else PATIENCE):
+            plain, since, fresh = not plain, done, True
         if plain:
             continue
         if meeting.thread == 0:
-            choose_few(kinds, scratch, 0.25 * tolerance**2 * scale)
+            choose_few(kinds, scratch, 0.5 * LEFT * tolerance * push)
         meet(meeting, rows)
         fresh = few
         # A round over few contacts may push the residual outwards only; then, where most contacts need work, and where
         # contacts sink, go on over all, with the momentum gained.
-        if goal.rest or 2 * scratch.found[0] > contacts or (few and residual > 0.5 * before) or residual <= tolerance:
+        if (
+            goal.rest
+            or found.left <= LEFT * tolerance
+            or 2 * scratch.found[0] > contacts
+            or (few and residual > 0.5 * before)
+            or residual <= tolerance
+        ):
             few = no
             if fresh and residual > tolerance:  # the change of a sweep over few contacts says nothing of one over all
                 count, target = min(int(3.0 * np.log(residual / (0.75 * tolerance))) + 2, 64), 0.0
         else:
             few, fresh = True, True
-    return Solution(done, found.residual, found.kind, found.worst, found.bipotential)
+    return counted(done, found)
 
 
 SOLVERS = {"accelerated": accelerated, "nlgs": nlgs}

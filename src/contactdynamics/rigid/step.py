@@ -21,6 +21,7 @@ class Goal(NamedTuple):
     """How exactly the contacts of a step are to be solved."""
 
     scale: float  # sum of (rho b)^2: the residual is relative to it where the impulses are smaller
+    free: np.ndarray  # (N, 8) velocities without contacts: what contacts lose is relative to what they change of them
     tolerance: float
     max_iterations: int
     ahead: bool  # extrapolation may be used

@@ -47,7 +47,7 @@ class Plan(NamedTuple):
     cuts: np.ndarray  # (2 GROUPS + 1,) where the groups begin in it
     few: np.ndarray  # (m,) those that need work, in the order of a sweep; before the solution, scratch of `order`
     few_cuts: np.ndarray  # (2 GROUPS + 1,)
-    shares: np.ndarray  # (m,) each contact's part of the squared residual, inf where it sinks
+    shares: np.ndarray  # (m,) what each contact loses, J; inf where it sinks
     last: np.ndarray  # (m, 3) impulse of the last iterate; (m, 6) with the moment where there may be one
 
 
@@ -101,6 +101,15 @@ class Equations(Protocol):
     def kind(self) -> Kind:
         """The arrays of the active contacts, for the solvers."""
 
+    def add_powers(self, step, rows, group, sums) -> None:
+        """Add P . (U - r), P . (U - U_free) and |P| |U - r| to the ``sums`` (G, 3) of their groups.
+
+        ``group`` (N,) has the group of each body; one that does not move freely has none.
+        """
+
+    def shrink(self, rows, group, factor) -> None:
+        """Multiply the impulses of each group by its ``factor`` (G,)."""
+
     def store(self, found, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse and status as memory; returns the largest distance to a cone and the sum of |P|^2."""
 
@@ -120,7 +129,9 @@ class Kernels(NamedTuple):
     ``sweep(rows, mobility, contacts, some, beta, last)`` solves the contacts ``some`` one after the other, each
     starting from P + beta (P - P_last), contact by contact where beta < 0; ``last`` takes P. Returns the kinetic size
     of the change, sum W |dP|^2. ``measure(rows, mobility, contacts, some, shares)`` returns the sums over ``some`` of
-    |natural map|^2, |P|^2, worst contact and its share, |b(U, P)|, P.P / rho, and the number of contacts that sink.
+    |natural map|^2, |P|^2, the contact that loses most and what it loses, |b(U, P)|, P.P / rho, what is lost, and the
+    number of contacts that sink. A contact loses |b(U, P)| + |natural map|^2 / rho, an energy: what the law would not
+    do with this P and U, and where P = 0 the motion that it would stop; ``shares`` gets it.
     """
 
     sweep: object

@@ -198,8 +198,8 @@ def sweep_ahead(rows, contacts, order, kappa, beta, last):
 
 @kernel(contract=True)
 def measure_contacts(rows, mobility, contacts, some, shares):
-    """The sums of the residual: see `Kernels`. ``shares`` (m,) gets each contact's part, inf where it sinks."""
-    error, size, worst, largest, bipotential, work, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0
+    """The sums of the residual: see `Kernels`. ``shares`` (m,) gets what each contact loses, inf where it sinks."""
+    error, size, worst, largest, bipotential, work, lost, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0
     kappa, dimension = mobility.kappa, mobility.dimension
     for at in range(some.size):
         k = some[at]
@@ -224,6 +224,8 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         shrink = min(1.0, gamma * y_n / (x_t + TINY))
         share = (p_n - y_n) ** 2 + (qx - shrink * xx) ** 2 + (qy - shrink * xy) ** 2 + (qz - shrink * xz) ** 2
         error += share
+        share = abs(product) + share / rho
+        lost += share
         sinks = u_n < -contacts.sink[k]
         sinking += sinks
         shares[k] = np.inf if sinks else share
@@ -233,7 +235,7 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         work += square / rho
         if share > largest:
             worst, largest = int(k), share
-    return error, size, worst, largest, bipotential, work, sinking
+    return error, size, worst, largest, bipotential, work, lost, sinking
 
 
 @kernel
@@ -316,6 +318,31 @@ def separations(rows, contacts):
     return out
 
 
+@kernel
+def add_powers(free, rows, contacts, group, sums):
+    """Add P . (U - r), P . (U - U_free) and |P| |U - r| of the contacts to ``sums`` (G, 3) of their groups."""
+    for k in range(contacts.pair.size):
+        c, a, b = contacts.row[k], contacts.a[k], contacts.b[k]
+        at = group[a] if rows[a, 6] > 0.0 else group[b]
+        nx, ny, nz, px, py, pz = c[NX], c[NY], c[NZ], c[PX], c[PY], c[PZ]
+        x, y, z = slip(rows, a, b, nx, ny, nz)
+        fx, fy, fz = slip(free, a, b, nx, ny, nz)
+        sums[at, 1] += px * (x - fx) + py * (y - fy) + pz * (z - fz)
+        x, y, z = x - c[TARGET] * nx, y - c[TARGET] * ny, z - c[TARGET] * nz
+        sums[at, 0] += px * x + py * y + pz * z
+        sums[at, 2] += abs(px * x) + abs(py * y) + abs(pz * z)
+
+
+@kernel
+def shrink(rows, contacts, group, factor):
+    """Multiply the impulses of each group by its ``factor`` (G,)."""
+    for k in range(contacts.pair.size):
+        a, b = contacts.a[k], contacts.b[k]
+        f = factor[group[a] if rows[a, 6] > 0.0 else group[b]]
+        for c in range(PX, PZ + 1):
+            contacts.row[k, c] *= f
+
+
 KERNELS[DiagonalContacts] = Kernels(sweep_contacts, measure_contacts)
 
 
@@ -341,6 +368,14 @@ class Diagonal(Held):
     def store(self, pairs, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse and status with the pairs; returns the largest distance to a cone and the sum of |P|^2."""
         return store_contacts(rows, self.active, mobility.kappa, tolerance, pairs)
+
+    def add_powers(self, step, rows, group, sums) -> None:
+        """Add the powers of the contacts to the ``sums`` (G, 3) of their groups."""
+        add_powers(step.free, rows, self.active, group, sums)
+
+    def shrink(self, rows, group, factor) -> None:
+        """Multiply the impulses of each group by its ``factor`` (G,)."""
+        shrink(rows, self.active, group, factor)
 
     def book(self, pairs, step, rows, body_kind, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""

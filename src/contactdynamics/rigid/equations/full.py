@@ -314,7 +314,7 @@ def sweep_contacts(rows, mobility, contacts, some, beta, last):
 @kernel
 def measure_contacts(rows, mobility, contacts, some, shares):
     """The sums of the residual: see `Kernels`; moments enter with their own natural map."""
-    error, size, worst, largest, bipotential, work, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0
+    error, size, worst, largest, bipotential, work, lost, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0
     dimension = mobility.dimension
     u, t, p, r = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     for at in range(some.size):
@@ -342,10 +342,14 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         if bound[2] > 0.0 or bound[3] > 0.0:
             relative_spin(rows, contacts.a[k], contacts.b[k], contacts.frame[k], t)
             share += moment_error(w, t, bound, contacts.impulse[k, 0], m) * mean / dimension
+        product = 0.0
         if not open_ and not held:
             slide = np.sqrt((bound[0] * u[1]) ** 2 + (bound[1] * u[2]) ** 2)
-            bipotential += abs(p[0] * (abs(u[0]) + slide) + p[1] * u[1] + p[2] * u[2])
+            product = abs(p[0] * (abs(u[0]) + slide) + p[1] * u[1] + p[2] * u[2])
         error += share
+        bipotential += product
+        share = product + share / rho
+        lost += share
         sinks = u[0] < -contacts.sink[k]
         sinking += sinks
         shares[k] = np.inf if sinks else share
@@ -353,7 +357,7 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         work += square / rho
         if share > largest:
             worst, largest = int(k), share
-    return error, size, worst, largest, bipotential, work, sinking
+    return error, size, worst, largest, bipotential, work, lost, sinking
 
 
 @kernel
@@ -451,6 +455,35 @@ def separations(rows, contacts):
     return out
 
 
+@kernel
+def add_powers(free, rows, contacts, group, sums):
+    """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them."""
+    u, f, s, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    for k in range(contacts.pair.size):
+        a, b, frame = contacts.a[k], contacts.b[k], contacts.frame[k]
+        one = sums[group[a] if rows[a, 6] > 0.0 else group[b]]
+        relative_velocity(rows, a, b, frame, contacts.arm_a[k], contacts.arm_b[k], u)
+        relative_velocity(free, a, b, frame, contacts.arm_a[k], contacts.arm_b[k], f)
+        relative_spin(rows, a, b, frame, s)
+        relative_spin(free, a, b, frame, t)
+        for c in range(3):
+            p, m, left = contacts.impulse[k, c], contacts.moment[k, c], u[c] - contacts.target[k, c]
+            one[0] += p * left + m * s[c]
+            one[1] += p * (u[c] - f[c]) + m * (s[c] - t[c])
+            one[2] += abs(p * left) + abs(m * s[c])
+
+
+@kernel
+def shrink(rows, contacts, group, factor):
+    """Multiply the impulses and moments of each group by its ``factor`` (G,)."""
+    for k in range(contacts.pair.size):
+        a, b = contacts.a[k], contacts.b[k]
+        f = factor[group[a] if rows[a, 6] > 0.0 else group[b]]
+        for c in range(3):
+            contacts.impulse[k, c] *= f
+            contacts.moment[k, c] *= f
+
+
 KERNELS[FullContacts] = Kernels(sweep_contacts, measure_contacts)
 
 
@@ -483,6 +516,14 @@ class Full(Held):
     def store(self, pairs, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse, moment and status with the pairs; returns the largest distance to a cone and sum |P|^2."""
         return store_contacts(rows, self.active, tolerance, pairs)
+
+    def add_powers(self, step, rows, group, sums) -> None:
+        """Add the powers of the contacts to the ``sums`` (G, 3) of their groups."""
+        add_powers(step.free, rows, self.active, group, sums)
+
+    def shrink(self, rows, group, factor) -> None:
+        """Multiply the impulses of each group by its ``factor`` (G,)."""
+        shrink(rows, self.active, group, factor)
 
     def book(self, pairs, step, rows, body_kind, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""

@@ -16,7 +16,7 @@ from ...problem.laws import _project_wedge, solve_two
 from ...scenes.materials import COHESION, FRICTION_1, RHO, ROLLING, STATIC, TAU, TENSION
 from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
 from ..search import touches as touch
-from ..search.contract import PLANAR
+from ..search.contract import NEAR, PLANAR
 from .contract import (
     KERNELS,
     Explicit,
@@ -100,7 +100,7 @@ def fill_contacts(touches, position, step, rows, laws, mobility, out):
         one[k], two[k], joint[k] = a, b, False
         out.sink[k] = sinking_speed(gap, place[k, touch.SIZE], h) if step.anticipate else np.inf
         if k > 0 and k != planes and same_pair(index, k):
-            level = abs(gap - gaps[k - 1]) <= touch.NEAR * place[k, touch.SIZE]
+            level = abs(gap - gaps[k - 1]) <= NEAR * place[k, touch.SIZE]
             joint[k - 1] = level and not (k > 1 and joint[k - 2])
             if joint[k - 1]:
                 couple(row, edge, k - 1, mass)
@@ -336,7 +336,7 @@ def sweep_contacts(rows, mobility, contacts, some, beta, last):
 @kernel
 def measure_contacts(rows, mobility, contacts, some, shares):
     """The sums of the residual: see `Kernels`."""
-    error, size, worst, largest, bipotential, work, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0
+    error, size, worst, largest, bipotential, work, lost, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0
     row, law = contacts.row, contacts.law
     for at in range(some.size):
         k = some[at]
@@ -345,20 +345,23 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         u_n, u_t = velocity(rows, a, b, row, k)
         u_n, u_t, p_n, p_t, gamma = u_n - row[k, RN], u_t - row[k, RT], row[k, PN], row[k, PT], row[k, GAMMA]
         square = p_n * p_n + p_t * p_t
-        share = 0.0
+        share, product = 0.0, 0.0
         if law[k, PULL] > 0.0 and p_n < 0.0:  # tension: closed, without friction
             share = (rho * u_n) ** 2 + p_t * p_t
         elif not (law[k, GLUE] > 0.0 and square == 0.0 and u_n >= 0.0):
             p_n += law[k, GLUE]
             x_n, x_t = _project_wedge(p_n - rho * (u_n + gamma * abs(u_t)), p_t - rho * u_t, gamma, gamma)
             share = (p_n - x_n) ** 2 + (p_t - x_t) ** 2
-            bipotential += abs(p_n * (abs(u_n) + gamma * abs(u_t)) + p_t * u_t)
+            product = abs(p_n * (abs(u_n) + gamma * abs(u_t)) + p_t * u_t)
         if law[k, ROLL] > 0.0:
             turn = row[k, KA] / rows[a, 7] ** 2 + row[k, KB] / rows[b, 7] ** 2
             spin, limit = rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7], law[k, ROLL] * max(row[k, PN], 0.0)
             m = law[k, MOMENT]
             share += turn * (m - min(limit, max(-limit, m - spin / turn))) ** 2 / rho
         error += share
+        bipotential += product
+        share = product + share / rho
+        lost += share
         sinks = u_n < -contacts.sink[k]
         sinking += sinks
         shares[k] = np.inf if sinks else share
@@ -366,7 +369,7 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         work += square / rho
         if share > largest:
             worst, largest = int(k), share
-    return error, size, worst, largest, bipotential, work, sinking
+    return error, size, worst, largest, bipotential, work, lost, sinking
 
 
 @kernel
@@ -421,6 +424,35 @@ def separations(rows, contacts):
     return out
 
 
+@kernel
+def add_powers(free, rows, contacts, group, sums):
+    """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them."""
+    row, law = contacts.row, contacts.law
+    for k in range(contacts.a.size):
+        a, b, m = contacts.a[k], contacts.b[k], law[k, MOMENT]
+        at = group[a] if rows[a, 6] > 0.0 else group[b]
+        u_n, u_t = velocity(rows, a, b, row, k)
+        f_n, f_t = velocity(free, a, b, row, k)
+        p_n, p_t = row[k, PN], row[k, PT]
+        spin = rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7]
+        sums[at, 1] += p_n * (u_n - f_n) + p_t * (u_t - f_t)
+        sums[at, 1] += m * (spin - free[b, 5] / rows[b, 7] + free[a, 5] / rows[a, 7])
+        u_n, u_t = u_n - row[k, RN], u_t - row[k, RT]
+        sums[at, 0] += p_n * u_n + p_t * u_t + m * spin
+        sums[at, 2] += abs(p_n * u_n) + abs(p_t * u_t) + abs(m * spin)
+
+
+@kernel
+def shrink(rows, contacts, group, factor):
+    """Multiply the impulses and moments of each group by its ``factor`` (G,)."""
+    for k in range(contacts.a.size):
+        a, b = contacts.a[k], contacts.b[k]
+        f = factor[group[a] if rows[a, 6] > 0.0 else group[b]]
+        contacts.row[k, PN] *= f
+        contacts.row[k, PT] *= f
+        contacts.law[k, MOMENT] *= f
+
+
 KERNELS[PlanarContacts] = Kernels(sweep_contacts, measure_contacts)
 
 
@@ -448,6 +480,14 @@ class Planar(Held):
         """Keep impulse, moment and status with the touches; returns the largest distance to a cone and sum |P|^2."""
         c = self.active
         return store_contacts(rows, c.a, c.b, c.row, c.law, c.status, tolerance, touches.memory, touches.status)
+
+    def add_powers(self, step, rows, group, sums) -> None:
+        """Add the powers of the contacts to the ``sums`` (G, 3) of their groups."""
+        add_powers(step.free, rows, self.active, group, sums)
+
+    def shrink(self, rows, group, factor) -> None:
+        """Multiply the impulses of each group by its ``factor`` (G,)."""
+        shrink(rows, self.active, group, factor)
 
     def book(self, touches, step, rows, body_kind, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""

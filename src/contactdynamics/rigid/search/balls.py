@@ -13,7 +13,7 @@ from ..._jit import kernel
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, ROLLING, SPINNING, TAU, TENSION
 from ...state import FREE, OPEN, SEPARATING
 from ..space import shortest
-from .contract import DIAGONAL, FULL, Candidates, Outlook, Overlap
+from .contract import DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap
 from .pairs import Pairs, deepest_pair, head_of, pair_arrays, pair_size, recall, renumber
 
 ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers, and taken as such
@@ -51,10 +51,11 @@ def takes_part(gap, held, status, keep, sticky, anticipate, u, h, size):
     """Whether a pair with this gap is active; ``held``: it stands in the memory with this ``status``.
 
     ``anticipate``: also pairs whose gap would close within the step at the normal velocity ``u``, and those that pushed
-    in the last step. ``keep``: everything in the memory stays. ``sticky``: cohesion or tension holds the
-    pair once it has touched. A rounding of the gap does not decide: balls that touch in exact numbers take part.
+    in the last step. ``keep``: everything in the memory stays. ``sticky``: cohesion or tension holds the pair once it
+    has touched. A rounding of the gap does not decide: balls that touch in exact numbers take part. Nor does what the
+    solver left: a pair that pushed stays active up to a gap of `NEAR`, and may close it again, no more.
     """
-    if gap <= ROUNDING * size:
+    if gap <= ROUNDING * size or (held and status > SEPARATING and gap <= NEAR * size):
         return True
     if sticky and (gap <= 1e-9 * size or (held and status > SEPARATING)):
         return True
@@ -89,7 +90,7 @@ def find_ball_contacts(space, spheres, material, lists, rules, position, outlook
             x, y, z = shortest(space, places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi)
             touch = ri + radius[j]
             near[chosen] = j
-            chosen += wide or x * x + y * y + z * z <= touch * touch * (1.0 + ROUNDING)
+            chosen += wide or x * x + y * y + z * z <= touch * touch * (1.0 + 2.0 * NEAR)
         for n in range(chosen):
             j = near[n]
             x, y, z = shortest(space, places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi)
@@ -150,7 +151,7 @@ def find_plane_contacts(spheres, material, normals, points, planes, rules, posit
         for i in range(radius.size):
             gap = nx * places[i, 0] + ny * places[i, 1] + nz * places[i, 2] - level - radius[i]
             b = body[i]
-            if (gap > ROUNDING * radius[i] and not wide) or body_kind[b] != FREE or outlined[i]:
+            if (gap > NEAR * radius[i] and not wide) or body_kind[b] != FREE or outlined[i]:
                 continue
             while k < known and (known_first[k] < p or (known_first[k] == p and known_second[k] < i)):
                 k += 1

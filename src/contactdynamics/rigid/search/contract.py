@@ -11,6 +11,7 @@ import numpy as np
 # The kinds of equations that contacts may need: all balls; lever arms or other laws; polygons; polyhedra.
 DIAGONAL, FULL, PLANAR, SPATIAL = range(4)
 KINDS = 4
+NEAR = 1e-4  # of the smaller size: what pushed stays active up to this gap, between polygons what did not push too
 
 
 class Outlook(NamedTuple):

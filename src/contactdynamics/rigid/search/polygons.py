@@ -17,7 +17,7 @@ from ...state import FREE, OPEN, SEPARATING
 from ..motion import invert_inertia
 from ..space import Open
 from .balls import normal_velocity
-from .contract import PLANAR, Outlook
+from .contract import NEAR, PLANAR, Outlook
 from .outlines import (
     COUNT,
     EDGE,
@@ -33,7 +33,7 @@ from .outlines import (
     place_corners,
     speed,
 )
-from .touches import AXIS, END, FEATURE, FIRST, LAW, NEAR, NX, NY, SECOND, SIZE, X, Y
+from .touches import AXIS, END, FEATURE, FIRST, LAW, NX, NY, SECOND, SIZE, X, Y
 from .touching import Touching
 
 

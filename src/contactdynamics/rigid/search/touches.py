@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-NEAR = 1e-4  # of the size: gaps up to this are in the active set (see `polygons`)
 FIRST, SECOND, FEATURE, END, AXIS, LAW = range(6)
 NAME_ONE, NAME_TWO = FEATURE, END  # of a contact of polyhedra: see `solids`
 SIZE, NX, NY, X, Y = range(5)

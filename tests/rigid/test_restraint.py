@@ -1,0 +1,158 @@
+"""What a step leaves creates no energy: at any tolerance, in any number of sweeps, for all kinds of contacts."""
+
+import numpy as np
+import pytest
+
+import contactdynamics as cd
+from contactdynamics.rigid import motion, restraint
+
+H, GRAVITY = 2e-3, 9.81
+
+
+def base(dimension: int, **law) -> cd.Scene:
+    """A scene with a floor, without restitution."""
+    scene = cd.Scene(gravity=(0, -GRAVITY) if dimension == 2 else (0, 0, -GRAVITY))
+    scene.material("m", density=1000)
+    scene.contact("m", "m", **({"friction": 0.4} | law))
+    floor = cd.HalfPlane((0, 1)) if dimension == 2 else cd.Plane((0, 0, 1))
+    scene.add(floor, material="m", fixed=True)
+    return scene
+
+
+def spheres(rng):
+    """A loose block of spheres that falls and is squeezed."""
+    scene = base(3)
+    for x, y, z in np.ndindex(3, 3, 4):
+        place = 0.021 * np.array([x, y, z + 0.5]) + rng.uniform(-3e-4, 3e-4, 3)
+        scene.add(cd.Sphere(0.01), material="m", position=place, velocity=rng.normal((0, 0, -1), 0.3))
+    return scene
+
+
+def disks(rng):
+    """A pyramid of disks of many sizes."""
+    scene = base(2)
+    for layer in range(5):
+        for k in range(6 - layer):
+            place = (0.021 * (k + layer / 2) + rng.uniform(-2e-4, 2e-4), 0.011 + 0.0185 * layer)
+            scene.add(cd.Disk(rng.uniform(0.009, 0.01)), material="m", position=place, velocity=(rng.normal(), -1.0))
+    return scene
+
+
+def clusters(rng):
+    """Pairs of glued disks, with rolling friction: full equations and moments."""
+    scene = base(2, rolling=1e-3)
+    for k in range(8):
+        shape = cd.Cluster([0.01, 0.01], [(-0.008, 0), (0.008, 0)])
+        scene.add(shape, material="m", position=(0.01 * (k % 2), 0.02 + 0.025 * k), rotation=rng.uniform(0, 3),
+                  velocity=(rng.normal(), -1.0))  # fmt: skip
+    return scene
+
+
+def polygons(rng):
+    """Blocks and disks thrown together: planar and diagonal equations."""
+    scene = base(2)
+    for k in range(8):
+        shape = cd.Rectangle(0.03, 0.02) if k % 3 else cd.Disk(0.01)
+        scene.add(shape, material="m", position=(0.005 * rng.normal(), 0.02 + 0.04 * k), velocity=(rng.normal(), -2.0))
+    return scene
+
+
+SCENES = {"spheres": spheres, "disks": disks, "clusters": clusters, "polygons": polygons}
+
+
+@pytest.mark.parametrize("make", SCENES.values(), ids=SCENES)
+@pytest.mark.parametrize("solver", ["accelerated", "nlgs"])
+@pytest.mark.filterwarnings("ignore::contactdynamics.errors.StepWarning")  # deep overlaps are wanted here
+def test_contacts_never_create_energy(make, solver):
+    """Kinetic energy after the contacts is at most that before them, whatever is left (law: P . (U - r) <= 0)."""
+    for penetration in ("moreau", "anticipate"):
+        for tolerance, most in ((1e-1, 1), (1e-1, 1000), (1e-3, 3), (1e-3, 1000), (1e-8, 1000)):
+            sim = cd.Simulation(
+                make(np.random.default_rng(1)), time_step=H, tolerance=tolerance, max_iterations=most, solver=solver,
+                penetration=penetration, on_failure="ignore", check=False,
+            )  # fmt: skip
+            for _ in range(60):
+                sim.step()
+                b = sim.bodies
+                state = (b.kind, b.mass, b.inertia, b.orientation)
+                after, free = (motion.energies(*[rows] * 3, *state)[0] for rows in (sim.rows, sim._free))
+                assert after <= free * (1 + 1e-12)
+            assert sim.energy.created == 0.0
+            assert sim.energy.closure <= 1e-9 * max(sim.energy.kinetic, abs(sim.energy.force_work), 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::contactdynamics.errors.StepWarning")
+def test_impulses_and_velocities_stay_together():
+    """Impulses that were shrunk are those that the velocities have: momentum balances to rounding."""
+    sim = cd.Simulation(
+        spheres(np.random.default_rng(2)), time_step=H, max_iterations=1, on_failure="ignore", check=False
+    )
+    for _ in range(40):
+        sim.step()
+        contacts = sim.contacts
+        given = np.einsum("ki,kij->kj", contacts.impulse, contacts.frame)
+        change = ((sim.rows - sim._free)[:, :3] * sim.bodies.mass[:, None])[sim.bodies.kind == 0]
+        for number in range(1, 37):
+            mine = given[contacts.bodies[:, 1] == number].sum(axis=0) - given[contacts.bodies[:, 0] == number].sum(
+                axis=0
+            )
+            assert np.allclose(mine, change[number - 1], atol=1e-12)
+
+
+def test_groups_are_those_that_hang_together():
+    """Against a search through the graph of contacts between free bodies; fixed bodies join nothing."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        n, m = 30, rng.integers(1, 40)
+        a, b = (rng.integers(0, n, m).astype(np.uint32) for _ in range(2))
+        rows = np.zeros((n, 8))
+        rows[:, 6] = rng.uniform(size=n) > 0.2
+        parent = np.arange(n)
+        restraint.join(a, b, rows, parent)
+        count = restraint.label(parent)
+        reached = np.eye(n, dtype=bool)
+        for i, j in zip(a, b, strict=True):
+            if rows[i, 6] and rows[j, 6]:
+                reached[i, j] = reached[j, i] = True
+        for _ in range(n):
+            reached = reached @ reached
+        assert np.array_equal(reached, parent[:, None] == parent[None, :])
+        assert count == len(set(parent.tolist())) == parent.max() + 1
+
+
+def test_only_the_group_that_gains_is_restrained():
+    """Powers of +1 and -1 with a size of 4: the first group keeps 3/4 of its impulses, the second all."""
+    sums = np.array([[1.0, 4.0, 5.0], [-1.0, 4.0, 5.0], [1e-18, 4.0, 5.0], [1.0, 0.5, 1.0]])
+    assert restraint.factors(sums).tolist() == [0.75, 1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-3])
+def test_tower_stands(penetration, tolerance):
+    """A hundred spheres on top of each other neither rise nor sink, and the ground carries their weight."""
+    scene = base(3)
+    for k in range(100):
+        scene.add(cd.Sphere(0.01), material="m", position=(0, 0, 0.01 + 0.02 * k))
+    sim = cd.Simulation(scene, time_step=1e-3, tolerance=tolerance, penetration=penetration, on_failure="raise")
+    start = sim.positions.copy()
+    for _ in range(300):
+        sim.step()
+    moved = (sim.positions - start)[1:, 2] / 0.02
+    assert moved.max() < 1e-4 and moved.min() > (-1e-2 if tolerance > 1e-2 else -1e-3)
+    ground = (sim.contacts.bodies == 0).any(axis=1)
+    weight = sim.bodies.mass[1:].sum() * GRAVITY
+    assert sim.contacts.impulse[ground, 0].sum() / 1e-3 == pytest.approx(weight, rel=1e-3)
+    assert sim.energy.created == 0.0
+
+
+def test_a_contact_opened_by_an_error_stays_active():
+    """A sphere that pushed and is lifted by less than 1e-4 of its radius may close the gap again, and no more."""
+    scene = base(3)
+    ball = scene.add(cd.Sphere(0.01), material="m", position=(0, 0, 0.01))
+    sim = cd.Simulation(scene, time_step=1e-3)
+    sim.step()
+    sim.bodies.position[ball, 2] += 5e-7
+    sim.step()
+    assert len(sim.contacts.gap) == 1
+    sim.step()
+    assert abs(sim.positions[ball, 2] - 0.01) < 1e-9
