@@ -53,7 +53,7 @@ INSIDE = {
         {"interrupts", "step", "space", "threads", "search.contract", "search.touches"},
         {"motion", "neighbours", "search.pairs", "search.outlines", "search.solids", "search.touching",
          "equations.contract"},
-        {"search.balls", "order", "solvers", "assembly", "ledger", "roster", "equations.full"},
+        {"search.balls", "order", "solvers", "restraint", "assembly", "ledger", "roster", "equations.full"},
         {"search.polygons", "search.polyhedra", "equations.diagonal", "equations.planar", "equations.spatial",
          "loading", "watch", "options"},
         {"contact_set"},

@@ -156,3 +156,17 @@ def test_a_contact_opened_by_an_error_stays_active():
     assert len(sim.contacts.gap) == 1
     sim.step()
     assert abs(sim.positions[ball, 2] - 0.01) < 1e-9
+
+
+@pytest.mark.parametrize("solver", ["accelerated", "nlgs"])
+def test_a_ball_between_plates_that_close_is_not_called_solved(solver):
+    # No velocity satisfies both contacts: impulses grow with the sweeps, and a residual relative to them falls.
+    scene = cd.Scene(gravity=(0.0, 0.0))
+    scene.material("m", density=1.0)
+    scene.contact("m", "m", friction=0.0)
+    scene.add(cd.Disk(0.5), material="m", position=(0.0, 0.5))
+    scene.add(cd.HalfPlane((0.0, 1.0)), material="m", motion=cd.Drive(velocity=(0.0, 1.0)))
+    scene.add(cd.HalfPlane((0.0, -1.0)), material="m", position=(0.0, 1.0), fixed=True)
+    sim = cd.Simulation(scene, time_step=1e-3, solver=solver, max_iterations=5000, on_failure="ignore", check=False)
+    sim.step()
+    assert sim.report.residual <= 1e-3 and not sim.report.converged and sim.report.left > 1.0

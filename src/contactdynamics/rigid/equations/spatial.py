@@ -765,7 +765,7 @@ def special_share(rows, inverse, contacts, k, u, v, s):
 @kernel
 def measure_contacts(rows, mobility, contacts, some, shares):
     """The sums of the residual: see `Kernels`."""
-    error, size, worst, largest, bipotential, work, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0
+    error, size, worst, largest, bipotential, work, lost, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0
     row, special, one, two, sink = contacts.row, contacts.special[0], contacts.a, contacts.b, contacts.sink
     for at in range(some.size):
         k = int(some[at])
@@ -786,6 +786,8 @@ def measure_contacts(rows, mobility, contacts, some, shares):
             part = abs(p * (abs(u) + gamma * slip) + q * v + r * s)
         bipotential += part
         error += share
+        share = part + share / rho
+        lost += share
         sinks = u < -sink[k]
         sinking += sinks
         shares[k] = np.inf if sinks else share
@@ -793,7 +795,7 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         work += square / rho
         if share > largest:
             worst, largest = k, share
-    return error, size, worst, largest, bipotential, work, sinking
+    return error, size, worst, largest, bipotential, work, lost, sinking
 
 
 @kernel
@@ -858,6 +860,42 @@ def separations(rows, contacts):
     return out
 
 
+@kernel
+def add_powers(free, rows, contacts, group, sums):
+    """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them."""
+    row, law = contacts.row, contacts.law
+    for k in range(contacts.a.size):
+        a, b = contacts.a[k], contacts.b[k]
+        at = group[a] if rows[a, 6] > 0.0 else group[b]
+        u, f = velocity(rows, a, b, row, k), velocity(free, a, b, row, k)
+        for c in range(3):
+            p, left = row[k, P + c], u[c] - row[k, R + c]
+            sums[at, 0] += p * left
+            sums[at, 1] += p * (u[c] - f[c])
+            sums[at, 2] += abs(p * left)
+        if contacts.special[0]:
+            for c in range(3):
+                m = law[k, MOMENT + c]
+                for e in range(3):
+                    axis = m * row[k, 3 * c + e]
+                    spin = rows[b, 3 + e] / rows[b, 7] - rows[a, 3 + e] / rows[a, 7]
+                    before = free[b, 3 + e] / rows[b, 7] - free[a, 3 + e] / rows[a, 7]
+                    sums[at, 0] += axis * spin
+                    sums[at, 1] += axis * (spin - before)
+                    sums[at, 2] += abs(axis * spin)
+
+
+@kernel
+def shrink(rows, contacts, group, factor):
+    """Multiply the impulses and moments of each group by its ``factor`` (G,)."""
+    for k in range(contacts.a.size):
+        a, b = contacts.a[k], contacts.b[k]
+        f = factor[group[a] if rows[a, 6] > 0.0 else group[b]]
+        for c in range(3):
+            contacts.row[k, P + c] *= f
+            contacts.law[k, MOMENT + c] *= f
+
+
 KERNELS[SpatialContacts] = Kernels(sweep_contacts, measure_contacts)
 
 
@@ -889,6 +927,14 @@ class Spatial(Held):
     def store(self, touches, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse, moment and status with the touches; returns the largest distance to a cone and sum |P|^2."""
         return store_contacts(rows, self.active, tolerance, touches)
+
+    def add_powers(self, step, rows, group, sums) -> None:
+        """Add the powers of the contacts to the ``sums`` (G, 3) of their groups."""
+        add_powers(step.free, rows, self.active, group, sums)
+
+    def shrink(self, rows, group, factor) -> None:
+        """Multiply the impulses of each group by its ``factor`` (G,)."""
+        shrink(rows, self.active, group, factor)
 
     def book(self, touches, step, rows, body_kind, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""

@@ -16,7 +16,7 @@ from ...state import FREE, OPEN, SEPARATING
 from ..motion import invert_inertia
 from ..space import Open
 from .balls import normal_velocity
-from .contract import SPATIAL, Outlook
+from .contract import NEAR, SPATIAL, Outlook
 from .solids import (
     CORNER,
     COUNT,
@@ -32,7 +32,7 @@ from .solids import (
     solids,
     speed,
 )
-from .touches import AXIS, FIRST, LAW, NAME_ONE, NAME_TWO, NEAR, PLACE, SECOND, SIZE
+from .touches import AXIS, FIRST, LAW, NAME_ONE, NAME_TWO, PLACE, SECOND, SIZE
 from .touching import Touching
 
 NX, NY, NZ, X, Y, Z = PLACE
