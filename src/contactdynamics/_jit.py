@@ -9,6 +9,7 @@ a division by zero gives inf or nan, as in NumPy, instead of a test on every div
 import hashlib
 import logging
 import os
+import re
 import shutil
 import sys
 import time
@@ -20,12 +21,13 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 
 CONSTANTS = ("state.py", "materials.py", "contract.py", "touches.py", "step.py")  # without kernels, but used by some
+OWN = re.compile("[0-9a-f]{16}")  # names of folders with machine code
 KEPT_CACHES = 3  # older versions' machine code to keep beside the current one
 
 
 def _cache_root() -> Path:
     """Where machine code is kept: ``$CONTACTDYNAMICS_CACHE``, or the user's cache directory."""
-    if "CONTACTDYNAMICS_CACHE" in os.environ:
+    if os.environ.get("CONTACTDYNAMICS_CACHE"):
         return Path(os.environ["CONTACTDYNAMICS_CACHE"])
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA", Path.home()))
@@ -54,7 +56,8 @@ def _prepare_cache() -> str | None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         os.utime(directory)
-        by_age = sorted((d for d in root.iterdir() if d.is_dir()), key=lambda d: d.stat().st_mtime, reverse=True)
+        ours = (d for d in root.iterdir() if OWN.fullmatch(d.name) and d.is_dir())  # the folder may hold others' things
+        by_age = sorted(ours, key=lambda d: d.stat().st_mtime, reverse=True)
     except OSError:
         return None
     for old in by_age[KEPT_CACHES:]:

@@ -104,6 +104,25 @@ def test_a_program_says_once_that_it_compiles(tmp_path):
     assert said(tmp_path / "other", silenced) == ""
 
 
+@pytest.mark.parametrize("name", ["set", "empty"])
+def test_the_cache_of_kernels_deletes_its_own_folders_alone(name, tmp_path, monkeypatch):
+    # $CONTACTDYNAMICS_CACHE may be a folder with other things in it; empty is as if it were not set.
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CONTACTDYNAMICS_CACHE", str(tmp_path) if name == "set" else "")
+    own = [f"{k:016x}" for k in range(6)]
+    for k, folder in enumerate([*own, "thesis", "photos", ".git", "0123456789abcdef0"]):
+        (tmp_path / folder).mkdir()
+        os.utime(tmp_path / folder, (k, k))
+    directory = _jit._prepare_cache()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert {"thesis", "photos", ".git", "0123456789abcdef0"} <= left
+    if name == "set":
+        assert left & set(own) == {own[4], own[5]} and os.path.samefile(os.path.dirname(directory), tmp_path)
+    else:
+        assert set(own) <= left and os.path.samefile(os.path.dirname(directory), tmp_path / "contactdynamics")
+
+
 PARTS = """
 import threading
 import numpy as np

@@ -116,4 +116,4 @@ def test_anticipation_bounds_the_overlaps():
     deepest = 0.0
     for _ in range(300):
         deepest = max(deepest, sim.step().report.relative_penetration)
-    assert sim.failures == 0 and 1e-4 < deepest < 0.01
+    assert sim.failures == 0 and 0 < deepest < 0.01

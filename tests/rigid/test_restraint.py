@@ -57,7 +57,16 @@ def polygons(rng):
     return scene
 
 
-SCENES = {"spheres": spheres, "disks": disks, "clusters": clusters, "polygons": polygons}
+def boxes(rng):
+    """Boxes thrown together, with rolling friction: spatial equations and moments."""
+    scene = base(3, rolling=1e-3)
+    for k in range(6):
+        place = (0.005 * rng.normal(), 0.005 * rng.normal(), 0.02 + 0.035 * k)
+        scene.add(cd.Box((0.04, 0.03, 0.02)), material="m", position=place, velocity=(*rng.normal(size=2), -2.0))
+    return scene
+
+
+SCENES = {"spheres": spheres, "disks": disks, "clusters": clusters, "polygons": polygons, "boxes": boxes}
 
 
 @pytest.mark.parametrize("make", SCENES.values(), ids=SCENES)

@@ -24,7 +24,7 @@ from .search.balls import BallSearch
 from .search.contract import DIAGONAL, Outlook, Overlap
 from .search.polygons import PolygonSearch
 from .search.polyhedra import PolyhedronSearch
-from .solvers import scratch_arrays
+from .solvers import LEFT, scratch_arrays
 from .space import OPEN
 from .step import Goal, Step
 from .threads import Team
@@ -135,8 +135,6 @@ class ContactSet:
             scale = self.fill(model, step, rows, mobility)
             framed += clock() - begin
             found, worst = self._run_solver(rows, mobility, scale, step, settings)
-            if found:
-                self._restrain(step, rows)
             sweeps += found.iterations if found else 0
             begun = [search.status.copy() for search in self.searches] if step.anticipate else []
             cone, size = 0.0, 0.0
@@ -165,23 +163,37 @@ class ContactSet:
         ahead = all(equations.ahead for equations in self.equations if equations.count)
         goal = Goal(float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting))
         kinds = tuple([equations.kind() for equations in self.equations])
-        team = settings.team if self.count > SMALL else ALONE
-        found = team(settings.solver, rows, mobility, kinds, goal, self._scratch)
+        team, done = settings.team if self.count > SMALL else ALONE, 0
+        while True:
+            found = team(settings.solver, rows, mobility, kinds, goal, self._scratch)
+            done += found.iterations
+            if not self._restrain(step, rows):
+                break
+            found = team(settings.solver, rows, mobility, kinds, goal._replace(max_iterations=0), self._scratch)
+            if max(found.residual, found.left / LEFT) <= tolerance or done >= settings.max_iterations:
+                break
+            goal = goal._replace(max_iterations=settings.max_iterations - done)
+        found = found._replace(iterations=done)
         before = sum(equations.count for equations in self.equations[: found.kind])
         return found, before + self.equations[found.kind].rank(found.worst)
 
-    def _restrain(self, step: Step, rows) -> None:
-        """Shrink the impulses of groups of bodies that would gain energy by what the solver left: see `restraint`."""
+    def _restrain(self, step: Step, rows) -> bool:
+        """Shrink the impulses of groups of bodies that would gain energy by what the solver left: see `restraint`.
+
+        Returns whether there are such.
+        """
         active = [equations for equations in self.equations if equations.count]
         group, count = restraint.groups(rows, active)
         sums = np.zeros((count, 3))
         for equations in active:
             equations.add_powers(step, rows, group, sums)
         factor = restraint.factors(sums)
-        if factor.min() < 1.0:
-            for equations in active:
-                equations.shrink(rows, group, factor)
-            restraint.slow(rows, step.free, group, factor)
+        if factor.min() >= 1.0:
+            return False
+        for equations in active:
+            equations.shrink(rows, group, factor)
+        restraint.slow(rows, step.free, group, factor)
+        return True
 
     def _more(self, model, step: Step, rows, begun) -> bool:
         """With anticipation: whether the velocities just found close gaps of pairs left out; takes those in.

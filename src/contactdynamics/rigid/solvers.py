@@ -228,7 +228,7 @@ def measure_all(rows, mobility, kinds, goal, scratch, meeting):
     if scale == 0.0:
         return Solution(0, 0.0, 0.0, which, worst, 0.0), 0.0, sinking
     relative = bipotential / work if work > 0.0 else 0.0
-    left = lost / push if push > 0.0 else 0.0
+    left = lost / push if push > 0.0 else (np.inf if lost > 0.0 else 0.0)
     return Solution(0, np.sqrt(error / scale), left, which, worst, relative), push, sinking
 
 
@@ -279,15 +279,15 @@ def counted(done, found):
 
 @kernel
 def nlgs(rows, mobility, kinds, goal, scratch, meeting):
-    """Plain nonlinear Gauss-Seidel, the reference: sweep until the residual is below the tolerance."""
-    found, next_check, met, most, wanted = (
-        Solution(0, 0.0, 0.0, 0, -1, 0.0),
-        1,
-        goal.max_iterations,
-        goal.max_iterations,
-        0.0,
-    )
-    more = spare(goal, number(kinds))
+    """Plain nonlinear Gauss-Seidel, the reference: sweep until the residual is below the tolerance.
+
+    Without sweeps, as `accelerated`: the errors of what is there.
+    """
+    most = goal.max_iterations
+    met, next_check, wanted, more = most, 1, 0.0, spare(goal, number(kinds))
+    found = Solution(0, 0.0, 0.0, 0, -1, 0.0)
+    if most == 0:
+        found, _, _ = measure_all(rows, mobility, kinds, goal, scratch, meeting)
     for done in range(1, most + 1):
         sweep_all(rows, mobility, kinds, most < 0, -1.0, scratch.changes[done % 2], meeting)
         if done < next_check and done < most:
@@ -342,10 +342,10 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
     found, best, tolerance, wanted = Solution(0, 0.0, 0.0, 0, -1, 0.0), np.inf, goal.tolerance, 0.0
     done, since, count, met, target = 0, 0, 1, goal.max_iterations, 0.0
     contacts = number(kinds)
-    more, no = (
-        spare(goal, contacts),
-        contacts < 0,
-    )  # a constant would be a type of its own, and all that it is given to compiled twice
+    more = spare(goal, contacts)
+    no = contacts < 0  # a constant would be a type of its own, and all that it is given to compiled twice
+    if goal.max_iterations == 0:
+        found, _, _ = measure_all(rows, mobility, kinds, goal, scratch, meeting)
     few, fresh, plain, t, last = no, True, not goal.ahead, 1.0, np.inf
     while done < goal.max_iterations:
         count = min(count, goal.max_iterations - done)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import kernel
-from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, ROLLING, SPINNING, TAU, TENSION
+from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, TAU, TENSION
 from ...state import FREE, OPEN, SEPARATING
 from ..space import shortest
 from .contract import DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap
@@ -27,6 +27,7 @@ class Rules(NamedTuple):
     law_index: np.ndarray  # (M, M) law of a pair of materials
     simple_law: np.ndarray  # (L,) Coulomb's, isotropic
     sticky: np.ndarray  # (L,) with cohesion or tension
+    near: np.ndarray  # (L,) gap, over the size, up to which a pair that pushed stays active; none where it bounces
     simple_body: np.ndarray  # (N,) without lever arms
     outlined: np.ndarray  # (S,) balls that only hold a part of a polygon: left out
     pulls: bool  # whether some law is sticky
@@ -47,15 +48,15 @@ def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, position):
 
 
 @kernel(inline=True)
-def takes_part(gap, held, status, keep, sticky, anticipate, u, h, size):
+def takes_part(gap, held, status, keep, sticky, near, anticipate, u, h, size):
     """Whether a pair with this gap is active; ``held``: it stands in the memory with this ``status``.
 
     ``anticipate``: also pairs whose gap would close within the step at the normal velocity ``u``, and those that pushed
     in the last step. ``keep``: everything in the memory stays. ``sticky``: cohesion or tension holds the pair once it
     has touched. A rounding of the gap does not decide: balls that touch in exact numbers take part. Nor does what the
-    solver left: a pair that pushed stays active up to a gap of `NEAR`, and may close it again, no more.
+    solver left: a pair that pushed stays active up to a gap of ``near`` and may close it again, no more.
     """
-    if gap <= ROUNDING * size or (held and status > SEPARATING and gap <= NEAR * size):
+    if gap <= ROUNDING * size or (held and status > SEPARATING and gap <= near * size):
         return True
     if sticky and (gap <= 1e-9 * size or (held and status > SEPARATING)):
         return True
@@ -73,7 +74,7 @@ def find_ball_contacts(space, spheres, material, lists, rules, position, outlook
     )  # fmt: skip
     places, radius, body = spheres.places, spheres.radius, spheres.body
     start, count, other = lists.start, lists.count, lists.other
-    law_index, simple_law, sticky_law, simple_body, outlined, pulls, shaped = rules
+    law_index, simple_law, sticky_law, near_law, simple_body, outlined, pulls, shaped = rules
     one, two, h, slack, anticipate, keep = outlook
     known_first, known_second, known_status, known = old.first, old.second, old.status, old.balls
     longest = 1
@@ -117,7 +118,7 @@ def find_ball_contacts(space, spheres, material, lists, rules, position, outlook
                         v = normal_velocity(two, a, b, nx, ny, nz, px, py, pz, position)
                     u = min(u, v)
                 status = known_status[k] if held else OPEN
-                if not takes_part(gap, held, status, keep, sticky_law[law], anticipate, u, h, r):
+                if not takes_part(gap, held, status, keep, sticky_law[law], near_law[law], anticipate, u, h, r):
                     continue
                 gap = gap if gap > ROUNDING * r else 0.0
             if found < room:
@@ -138,7 +139,7 @@ def find_plane_contacts(spheres, material, normals, points, planes, rules, posit
     )  # fmt: skip
     places, radius, body, body_kind = spheres.places, spheres.radius, spheres.body, spheres.kind
     plane_body, plane_material = planes.body, planes.material
-    law_index, simple_law, sticky_law, simple_body, outlined, pulls, _ = rules
+    law_index, simple_law, sticky_law, near_law, simple_body, outlined, pulls, _ = rules
     one, two, h, slack, anticipate, keep = outlook
     known_first, known_second, known_status = old.first, old.second, old.status
     found, k, known, room = at, old.balls, old.first.size, first.size
@@ -165,7 +166,8 @@ def find_plane_contacts(spheres, material, normals, points, planes, rules, posit
                     u = normal_velocity(one, a, b, nx, ny, nz, px, py, pz, position)
                     v = normal_velocity(two, a, b, nx, ny, nz, px, py, pz, position)
                 u = min(u, v)
-            if not takes_part(gap, held, known_status[k] if held else OPEN, keep, sticky_law[law], anticipate, u, h, r):
+            status = known_status[k] if held else OPEN
+            if not takes_part(gap, held, status, keep, sticky_law[law], near_law[law], anticipate, u, h, r):
                 continue
             gap = gap if gap <= 0.0 or gap > ROUNDING * r else 0.0
             if found < room:
@@ -253,7 +255,8 @@ class BallSearch:
         simple_body = model.bodies.simple.copy()
         simple_body[planes.body] = ~turning(model)[planes.body]
         sticky = (laws[:, [COHESION, TENSION]] > 0).any(axis=1)
-        self.rules = Rules(model.law_index, simple_law, sticky, simple_body, outlined, bool(sticky.any()),
+        near_by = np.where(laws[:, RHO] > 0, 0.0, NEAR)
+        self.rules = Rules(model.law_index, simple_law, sticky, near_by, simple_body, outlined, bool(sticky.any()),
                            bool(outlined.any()))  # fmt: skip
         self.present = not outlined.all()
         touched = simple_body[balls.body[~outlined]].all() and simple_body[planes.body].all()
