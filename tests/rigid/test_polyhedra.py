@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import contactdynamics as cd
 from contactdynamics.rigid.search import polyhedra as search
 from contactdynamics.rigid.search import touches as touch
+from contactdynamics.rigid.search.contract import NEAR
 from contactdynamics.rigid.step import Step
 from contactdynamics.scenes.shapes import polyhedra as shapes
 
@@ -218,7 +219,7 @@ def test_detection_against_all_axes(distance):
         one, two = random_pair(random, distance)
         found, _ = touches(one, two)
         size = min(shapes.inner_radius(s.vertices, s.faces, np.zeros(3)) for s in (one, two))
-        if distance > touch.NEAR * size:
+        if distance > NEAR * size:
             assert (found.gap > 0).all()  # near is not touching
             continue
         gap, normal = found.gap, found.place[0, search.NX : search.NZ + 1]
