@@ -159,18 +159,23 @@ def info(file):
 @commands.command("plot")
 @click.argument("file")
 @click.option("--time", type=float, help="The frame nearest to this time [default: the last one].")
-@click.option("--out", type=click.Path(path_type=Path), help="The picture [default: FILE with .png].")
-def plot(file, time, out):
-    """Draw a frame of a result file, with contact forces, and the energy ledger."""
+@click.option("--what", help="bodies, forces, stress, energy, residual or histograms [default: forces with curves].")
+@click.option("--out", type=click.Path(path_type=Path), help="The picture: .png, .pdf, .svg [default: FILE with .png].")
+def plot(file, time, what, out):
+    """Draw a frame of a result file with contact forces and the energy ledger, or WHAT is asked for."""
     _use_headless_figures()
     from . import plotting
     from .experiments.runner import written_safely
     from .files import hdf5 as storage
+    from .views.plots import PLOTS
 
-    out = out or Path(file).with_suffix(".png")
+    if what is not None and what not in PLOTS:
+        raise InputError(f"--what got {what!r}; it is one of {', '.join(PLOTS)}.")
+    out = out or Path(file).with_suffix(".png" if what is None else f".{what}.png")
     plotting.check_format(out)
     with storage.open(file) as recording:
-        figure = plotting.plot_recording(recording, recording[-1] if time is None else recording.at(time))
+        draw = plotting.plot_recording if what is None else PLOTS[what]
+        figure = draw(recording, recording[-1] if time is None else recording.at(time))
     with written_safely(out.parent) as scratch:  # a picture made before is replaced, by a whole one
         figure.savefig(scratch / out.name, dpi=150)
     click.echo(f"written to {out}")
@@ -201,6 +206,32 @@ def view(file, port, browser):
     finally:
         server.server_close()
     return 0
+
+
+@commands.command("film")
+@click.argument("file")
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--every", default=1, show_default=True, help="Take each so many frames; the last one is always in.")
+@click.option("--rate", default=25.0, show_default=True, help="Pictures per second.")
+@click.option("--size", default="1280x720", show_default=True, metavar="WxH", help="Points of a picture.")
+@click.option("--view", default="", metavar="VIEW", help="AZIMUTH,ELEVATION in degrees, x, y, z or a link of the page.")
+@click.option("--colour", default="speed", show_default=True, help="By what; a wrong one lists what there is.")
+@click.option("--forces", is_flag=True, help="Contact forces above a tenth of the strongest, as tubes.")
+@click.option("--force", is_flag=True, help="Replace OUT where there is one.")
+def film(file, out, every, rate, size, view, colour, forces, force):
+    """Make a film of a run: OUT ends in .mp4 (with the extra `film`) or .gif."""
+    from .files import hdf5 as storage
+    from .progress import counted
+    from .views import film as filming
+
+    width, _, height = size.lower().partition("x")
+    if not (width.isdigit() and height.isdigit()):
+        raise InputError(f"--size is {size!r}; give WIDTHxHEIGHT, such as 1280x720.")
+    filming.check_ending(out)
+    with storage.open(file) as recording, counted("pictures", len(filming.chosen(recording, every))) as advance:
+        count = filming.write_film(recording, out, every=every, rate=rate, size=(int(width), int(height)), view=view,
+                                   colour=colour, forces=forces, force=force, advance=advance)  # fmt: skip
+    click.echo(f"written to {out}: {count} pictures, {count / rate:.1f} s, {out.stat().st_size / 1e6:.1f} MB")
 
 
 @commands.command("export")
