@@ -45,6 +45,7 @@ _NAMES = {
     "schemes": "systems.schemes",
     "sets": "systems.sets",
     "solve": "problem.solving",
+    "study": "studies.runs",
     "sweep": "systems.sweeping",
     "write_problem": "files.problems",
 }
@@ -78,6 +79,7 @@ if TYPE_CHECKING:  # what editors and type checkers see of the names above
     from .scenes.shapes.polygons import Rectangle as Rectangle
     from .scenes.shapes.polyhedra import Box as Box
     from .scenes.shapes.polyhedra import Polyhedron as Polyhedron
+    from .studies.runs import study as study
     from .systems import elastic as elastic
     from .systems import events as events
     from .systems import penalty as penalty

@@ -64,6 +64,76 @@ def run_experiment(context, name, quick, settings, from_data, out, force, help_a
     return 0 if verdict.passed else 1
 
 
+@commands.command("study")
+@click.argument("name")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUES",
+              help="Values of an option: 0.1:0.9:9 (nine numbers), 1..20, or 1,2,3 (repeatable).")  # fmt: skip
+@click.option("--quick", is_flag=True, help="A shorter form of the experiment.")
+@click.option("--workers", type=int, help="Processes of this machine [default: as many as it has cores].")
+@click.option("--scheduler", metavar="ADDRESS", help="Let the workers of a dask scheduler make the runs.")
+@click.option("--mpi", is_flag=True, help="Let the other processes of mpiexec make the runs.")
+@click.option("--plot", "plots", multiple=True, metavar="RESULT:OPTION",
+              help="Draw a result against an option, mean and deviation over the rest (repeatable).")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="Folder of the study [default: results/study-NAME].")
+@click.option("--again", is_flag=True, help="Try those runs again that failed before.")
+def make_study(name, settings, quick, workers, scheduler, mpi, plots, out, again):
+    """Run experiment NAME for every combination of values; a study that was cut off goes on."""
+    import contextlib
+
+    from .experiments import runner
+    from .studies import executors, grid
+    from .studies.runs import study
+
+    if sum((workers is not None, scheduler is not None, mpi)) > 1:
+        raise InputError("--workers, --scheduler and --mpi exclude each other; give one of them.")
+    _use_headless_figures()
+    experiment = runner.load(name)
+    defaults = experiment.module.PARAMETERS
+    values = {key: grid.values_of(key, text, defaults.get(key)) for key, text in _pairs(settings).items()}
+    asked = [_asked_plot(text) for text in plots]
+    place = executors.dask(scheduler) if scheduler is not None else executors.mpi() if mpi else contextlib.nullcontext()
+    with place as executor:
+        table = study(name, values, out=out, quick=quick, executor=executor, workers=workers, again=again)
+    _draw_study(table, asked)
+    failed = [row for row in table.rows if row["error"] is not None]
+    differ = sum(row["passed"] is False for row in table.rows)
+    for row in failed[:5]:
+        click.echo(f"cdyn: {row['folder']}: {row['error']}", err=True)
+    said = f"{len(table)} runs, {len(failed)} failed" + (f", {differ} differ from what is expected" if differ else "")
+    click.echo(f"{said}; written to {table.folder}/study.csv")
+    return 1 if failed else 0
+
+
+def _asked_plot(text: str) -> tuple[str, str]:
+    """RESULT:OPTION of ``--plot``."""
+    result, colon, option = text.partition(":")
+    if not colon or not result or not option:
+        raise InputError(f"--plot {text} is not RESULT:OPTION; write for example --plot slope:friction.")
+    return result.strip(), option.strip()
+
+
+def _draw_study(table, asked) -> None:
+    """``study.png``: the plots asked for, or the first results against the first option that varies."""
+    import matplotlib.pyplot as plt
+
+    from .experiments.runner import written_safely
+
+    numbers = [name for name in table.results if table.column(name).dtype != object]
+    asked = asked or [(result, table.varied[0]) for result in numbers[:4] if table.varied]
+    if not asked:
+        return
+    columns = min(2, len(asked))
+    rows = -(-len(asked) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(4.5 * columns, 3.2 * rows), layout="constrained", squeeze=False)
+    for ax in axes.flat[len(asked) :]:
+        ax.remove()
+    for (result, option), ax in zip(asked, axes.flat, strict=False):
+        table.plot(result, option, ax=ax)
+    with written_safely(table.folder) as scratch:
+        figure.savefig(scratch / "study.png", dpi=150)
+    plt.close(figure)
+
+
 @commands.command("options")
 @click.argument("name")
 def list_options(name):

@@ -29,8 +29,9 @@ LAYERS = [
     {"plotting"},
     {"views"},
     {"experiments"},
-    {"bench"},
+    {"bench", "studies"},
     {"cli"},
+    {"__main__"},
 ]
 # The same inside the rooms that have stairs of their own; those of one step do not know each other.
 INSIDE = {
