@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := pile
 
-.PHONY: setup demo test test-slow test-everywhere wheel lint format bench viewer clean
+.PHONY: setup demo test test-slow test-everywhere wheel lint format bench viewer docs clean
 
 setup: .venv/.ready
 
@@ -45,6 +45,12 @@ format: setup
 # The program of the page, from viewer/: needs Node and npm. The result is in the repository.
 viewer:
 	cd viewer && npm ci --no-fund --no-audit && npm run build
+
+# Every experiment is run in its quick form, for the gallery: some minutes; warnings of Sphinx are errors.
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python tools/make_site.py
+	@echo "The site is build/site/index.html"
 
 bench: setup
 	$(BIN)/cdyn bench system

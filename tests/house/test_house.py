@@ -272,7 +272,9 @@ def test_commands_and_links_of_the_documentation_exist(page):
         assert command in commands.commands, f"{page.name} names the command `cdyn {command}`"
     for name in re.findall(r"cdyn (?:run|options) ([a-z0-9-]+)\b(?!\.py)", text):
         assert name in runner.names(), f"{page.name} names the experiment {name}"
-    for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
+    own = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    linked = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text) + re.findall(r'(?:href|src)="([^"#:]+)"', own)
+    for target in linked:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 

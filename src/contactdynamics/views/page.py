@@ -148,11 +148,14 @@ class Page:
         self.pieces = pieces
         self._text = "".join(texts(pieces))
 
+    @property
+    def size(self) -> int:
+        """Characters of the page."""
+        return len(self._text)
+
     def __repr__(self):
         name, frames = self.pieces.source.path.name, len(self.pieces.frames)
-        return f"Page of {name}: {frames} frames, {len(self._text) / 1e6:.2g} MB; .save(path) or .open() shows it"[
-            :LONGEST
-        ]
+        return f"Page of {name}: {frames} frames, {self.size / 1e6:.2g} MB; .save(path) or .open() shows it"[:LONGEST]
 
     def _repr_html_(self) -> str:
         inside = html.escape(self._text, quote=True)
