@@ -11,6 +11,7 @@ from ._version import __version__
 _NAMES = {
     "BodyForm": "problem.form",
     "Box": "scenes.shapes.polyhedra",
+    "Cell": "scenes.cell",
     "Cluster": "scenes.shapes.clusters",
     "Constraint": "systems.system",
     "ContactProblem": "problem.form",
@@ -68,6 +69,7 @@ if TYPE_CHECKING:  # what editors and type checkers see of the names above
     from .rigid.simulation import Simulation as Simulation
     from .scenes import loads as loads
     from .scenes import packings as packings
+    from .scenes.cell import Cell as Cell
     from .scenes.loads import Drive as Drive
     from .scenes.scene import Scene as Scene
     from .scenes.shapes.balls import Disk as Disk

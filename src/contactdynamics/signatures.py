@@ -47,6 +47,7 @@ class BodyOptions(TypedDict, total=False):
     rotation: ArrayLike | None
     fixed: bool
     motion: Any
+    free: str | None
     mass: float | None
     inertia: ArrayLike | None
 

@@ -145,6 +145,7 @@ class Bodies(NamedTuple):
     kind: np.ndarray  # (N,) FREE, FIXED or DRIVEN
     simple: np.ndarray  # (N,) a homogeneous sphere or disk by itself: the fast kernels apply
     size: np.ndarray  # (N,) radius of the smallest ball around the centre of mass; 0 for planes
+    held: np.ndarray  # (N,) directions in which a free body is held or driven, as bits: see `motion`
 
     __repr__ = short
 
@@ -353,8 +354,26 @@ class Frame(NamedTuple):
     face_corners: np.ndarray = NO_RIMS.corner  # (R,) places in solid_corners, face after face, seen from outside
     face_starts: np.ndarray = np.zeros(1, dtype=np.int64)  # (F+1,) face k has the corners starts[k] to starts[k+1]
     face_bodies: np.ndarray = NO_RIMS.body  # (F,) row of the body
+    cell: np.ndarray | None = None  # (d, d) vectors of the periodic cell, one in each row; None in open space
+    periodic: np.ndarray | None = None  # (d,) along which of them space is repeated
+    rate: np.ndarray | None = None  # (d, d) velocity gradient of the cell, 1/s
 
     __repr__ = short
+
+    def wrapped(self, places=None) -> np.ndarray:
+        """(k, d) places inside the cell, those of the bodies where none are given; as they are in open space."""
+        places = self.positions if places is None else np.asarray(places, dtype=float)
+        if self.cell is None:
+            return places.copy()
+        shares = places @ np.linalg.inv(self.cell)
+        return places - np.where(self.periodic, np.floor(shares), 0.0) @ self.cell
+
+    def shortest(self, vectors) -> np.ndarray:
+        """(k, d) differences of two places as the shortest ones to an image; as they are in open space."""
+        if self.cell is None:
+            return vectors
+        shares = vectors @ np.linalg.inv(self.cell)
+        return vectors - np.where(self.periodic, np.rint(shares), 0.0) @ self.cell
 
     @property
     def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

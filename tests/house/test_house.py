@@ -44,7 +44,7 @@ INSIDE = {
         {"motion"},
     ],
     "scenes": [
-        {"shapes.unions", "hooks", "loads", "pavement", "tables", "materials"}, {"shapes.balls", "outlets"},
+        {"shapes.unions", "hooks", "loads", "pavement", "tables", "materials"}, {"shapes.balls", "outlets", "cell"},
         {"shapes.polygons"}, {"shapes.polyhedra"}, {"shapes.clusters"}, {"masonry", "scene"}, {"packings"},
     ],
     "files": [
@@ -54,7 +54,7 @@ INSIDE = {
         {"interrupts", "step", "space", "threads", "search.contract", "search.touches"},
         {"motion", "neighbours", "search.pairs", "search.outlines", "search.solids", "search.touching",
          "equations.contract"},
-        {"search.balls", "order", "solvers", "restraint", "assembly", "ledger", "roster", "equations.full"},
+        {"search.balls", "order", "solvers", "restraint", "assembly", "ledger", "roster", "equations.full", "cell"},
         {"search.polygons", "search.polyhedra", "equations.diagonal", "equations.planar", "equations.spatial",
          "loading", "watch", "options"},
         {"contact_set"},

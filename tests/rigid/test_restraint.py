@@ -83,7 +83,7 @@ def test_contacts_never_create_energy(make, solver):
             for _ in range(60):
                 sim.step()
                 b = sim.bodies
-                state = (b.kind, b.mass, b.inertia, b.orientation)
+                state = (b.kind, b.mass, b.inertia, b.orientation, b.held)
                 after, free = (motion.energies(*[rows] * 3, *state)[0] for rows in (sim.rows, sim._free))
                 assert after <= free * (1 + 1e-12)
             assert sim.energy.created == 0.0

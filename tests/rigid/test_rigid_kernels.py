@@ -147,7 +147,7 @@ def test_relax(rng, loaded):
     c = crowd(rng)
     force, torque, gravity, h = rng.normal(size=(7, 3)), rng.normal(size=(7, 3)), rng.normal(size=3), 0.02
     rows = c.rows.copy()
-    motion.relax(rows, c.kind, c.mass, c.inertia, c.orientation, force, torque, gravity, h, loaded)
+    motion.relax(rows, c.kind, c.mass, c.inertia, c.orientation, force, torque, gravity, h, loaded, np.zeros(7, dtype=np.int8))
     before, after = twin.velocities(c.rows), twin.velocities(rows)
     for i in range(7):
         if c.kind[i] != twin.FREE:
@@ -165,7 +165,7 @@ def test_relax(rng, loaded):
 def test_invert_inertia(rng, d):
     c = crowd(rng, dimension=d)
     out = np.empty((7, 3, 3))
-    motion.invert_inertia(c.kind, c.inertia, c.orientation, d, out)
+    motion.invert_inertia(c.kind, c.inertia, c.orientation, d, out, np.zeros(7, dtype=np.int8))
     full = twin.inverse_inertia(c.kind, c.mass, c.inertia, c.orientation, d)
     for i in range(7):
         assert out[i] == pytest.approx(full[6 * i + 3 : 6 * i + 6, 6 * i + 3 : 6 * i + 6], abs=1e-14)
@@ -175,7 +175,8 @@ def test_energies(rng):
     a, b, c = crowd(rng), crowd(rng), crowd(rng)
     for other in (b, c):
         other.rows[:, 7] = a.rows[:, 7]
-    first, last, work = motion.energies(a.rows, b.rows, c.rows, a.kind, a.mass, a.inertia, a.orientation)
+    held = np.zeros(7, dtype=np.int8)
+    first, last, work = motion.energies(a.rows, b.rows, c.rows, a.kind, a.mass, a.inertia, a.orientation, held)
     assert first == pytest.approx(twin.kinetic(a.kind, a.mass, a.inertia, a.orientation, a.rows))
     assert last == pytest.approx(twin.kinetic(a.kind, a.mass, a.inertia, a.orientation, c.rows))
     expected = 0.0
@@ -189,7 +190,7 @@ def test_energies(rng):
     assert work == pytest.approx(expected)
     g = rng.normal(size=3)
     free = a.kind == twin.FREE
-    assert motion.gravity_energy(a.position, a.mass, a.kind, g) == pytest.approx(
+    assert motion.gravity_energy(a.position, a.mass, a.kind, g, held) == pytest.approx(
         -(a.mass[free, None] * a.position[free] * g).sum()
     )
 
@@ -793,11 +794,11 @@ def test_push_and_warm_start_of_full_contacts(moment):
         p, m = rng.normal(size=3), rng.normal(size=3)
         if c.d == 2:
             p[2], m[:2] = 0.0, 0.0
-        full.push(rows, c.mobility.inverse, *general_contact(c, q), p, m)
+        full.push(rows, c.mobility, *general_contact(c, q), np.zeros(3), p, m)
         u = u + c.inverse_mass @ dense[c.m + q].T @ [*p, *m]
         assert flat(rows) == pytest.approx(u, abs=1e-9)
     rows, u = c.rows.copy(), flat(c.rows)
-    full.warm_start(rows, c.mobility.inverse, c.general)
+    full.warm_start(rows, c.mobility, c.general)
     for q in range(c.g):
         u = u + c.inverse_mass @ dense[c.m + q].T @ [*c.general.impulse[q], *c.general.moment[q]]
     assert flat(rows) == pytest.approx(u, abs=1e-10)
@@ -952,7 +953,7 @@ def test_helpers_of_the_accelerated_solver(moment):
         for k, share in enumerate(plan.shares):
             hot |= {int(contacts.a[k]), int(contacts.b[k])} if share >= 0.5 else set()
             small += share if share < 0.5 else 0.0
-    solvers.choose_few(c.kinds, scratch, small + 0.4)
+    solvers.choose_few(c.kinds, scratch, small + 0.4, 0)
     moving, total = set(hot), 0
     for contacts, plan in c.kinds:
         chosen = [k for k in range(len(contacts.a)) if {int(contacts.a[k]), int(contacts.b[k])} & hot]
@@ -1014,7 +1015,7 @@ def test_works(moment):
         expected[c.pairs.law[pair]] += [power[0], power[1:3].sum(), power[3:].sum(), -(dense[k] @ driven) @ both]
     got = np.zeros_like(expected)
     diagonal.book_contacts(c.before, c.rows, sim.bodies.kind, c.pairs.law, c.simple, got)
-    full.book_contacts(c.before, c.rows, sim.bodies.kind, c.pairs.law, c.general, got)
+    full.book_contacts(c.before, c.rows, sim.bodies, np.zeros((3, 3), dtype=bool), c.pairs.law, c.general, got)
     assert got == pytest.approx(expected, abs=1e-12)
 
 

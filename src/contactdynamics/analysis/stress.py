@@ -22,7 +22,7 @@ def grain_moments(frame) -> np.ndarray:
     rows, force, d = contact_rows(frame), contact_forces(frame), frame.dimension
     moments = np.zeros((len(frame.identities), d, d))
     for side, sign in ((0, -1.0), (1, 1.0)):
-        lever = frame.contacts.point - frame.positions[rows[:, side]]
+        lever = frame.shortest(frame.contacts.point - frame.positions[rows[:, side]])
         product = -sign * force[:, :, None] * lever[:, None, :]
         for i in range(d):
             for j in range(d):

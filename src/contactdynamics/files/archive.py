@@ -88,8 +88,9 @@ def _write_frames(file, recording, chosen, whole) -> np.ndarray:
     index = file.create_group("frames")
     for name, column in zip(storage.INDEX, zip(*rows, strict=True), strict=True):
         index.create_dataset(name, data=np.array(column))
-    if "gravity" in recording.file["frames"]:
-        index.create_dataset("gravity", data=recording.file["frames/gravity"][:][chosen])
+    for name in ("gravity", "cell"):
+        if name in recording.file["frames"]:
+            index.create_dataset(name, data=recording.file[f"frames/{name}"][:][chosen])
     for name, frames in (("frame_bodies", bodies), ("frame_contacts", contacts)):
         group = file.create_group(name)
         for key in frames[0]:

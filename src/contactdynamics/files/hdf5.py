@@ -36,6 +36,7 @@ from .._version import __version__
 from ..display import picture
 from ..errors import InputError, as_path
 from ..problem.laws import Law
+from ..scenes.cell import Cell
 from ..scenes.hooks import Hook, name_of, written
 from ..scenes.loads import PROFILES, Profile, as_function
 from ..scenes.materials import Materials
@@ -46,7 +47,7 @@ from . import soundness
 from .writing import replacing
 
 FORMAT, LAYOUT = "contactdynamics", 1
-STATIC = ("identity", "principal", "mass", "inertia", "kind", "simple", "size")
+STATIC = ("identity", "principal", "mass", "inertia", "kind", "simple", "size", "held")
 LOG = ("time", "contacts", "iterations", "residual", "penetration", "relative_penetration", "kinetic", "potential",
        "force_work", "drive_work", "normal_work", "tangential_work", "rolling_work", "recovery_work", "closure",
        "detection", "frames", "solve", "integrate", "record")  # fmt: skip
@@ -74,6 +75,7 @@ def frame_arrays(simulation) -> dict:
         "time": simulation.time,
         "step": simulation.steps,
         "gravity": simulation.model.gravity,
+        "cell": _cell_numbers(simulation),
         "bodies": {
             "identity": b.identity, "position": b.position, "orientation": b.orientation, "velocity": b.velocity,
             "scaled_spin": simulation.rows[simulation.roster.order, 3:6],
@@ -86,14 +88,21 @@ def frame_arrays(simulation) -> dict:
     }  # fmt: skip
 
 
+def _cell_numbers(simulation):
+    """(18,) vectors of the cell, one after the other, and its velocity gradient; None in open space."""
+    cell = simulation.cell_motion
+    return None if cell is None else np.concatenate([cell.shape.T.ravel(), cell.gradient.ravel()])
+
+
 def checkpoint_arrays(simulation) -> dict:
     """The contact memory and the ledger: with the last frame, all that the next step needs."""
     out = {
         "numbers": np.array([simulation.failures, simulation.scene.count], dtype=np.int64),
         "seconds": np.array(list(simulation.seconds.values())),
     }
-    for part in (simulation.contact_set, simulation.ledger, simulation.watch, simulation.roster):
-        out |= part.memory()
+    parts = (simulation.contact_set, simulation.ledger, simulation.watch, simulation.roster, simulation.cell_motion)
+    for part in parts:
+        out |= {} if part is None else part.memory()
     return out
 
 
@@ -139,6 +148,7 @@ def parameters(simulation) -> dict:
         "forces": _functions(scene.forces),
         "springs": springs,
         "about": simulation.about,
+        "cell": None if scene.cell is None else scene.cell.to_file(lambda rate: _functions({0: rate})["0"]),
     }
 
 
@@ -196,6 +206,8 @@ def _append_frames(file: h5py.File, frames: list[dict]) -> None:
         _append(index, name, np.array(column), False)
     if len(frames) == len(index["time"]) or "gravity" in index:  # not begun by a version that had none
         _append(index, "gravity", np.array([frame["gravity"] for frame in frames]), False)
+    if frames[0]["cell"] is not None:
+        _append(index, "cell", np.array([frame["cell"] for frame in frames]), False)
 
 
 def _write_checkpoint(file: h5py.File, arrays: dict) -> None:
@@ -325,11 +337,16 @@ class Recording:
         for name in ("corners", "rims"):
             if soundness.found(file, path, name) is None:  # none in old files
                 tables.pop(name)
+        if soundness.found(file, path, "bodies/held") is None:  # none in old files
+            tables["bodies"] = {name: kind for name, kind in tables["bodies"].items() if name != "held"}
         for name, columns in tables.items():
             rows[name] = soundness.check_table(file, path, name, columns)
         if soundness.found(file, path, "frames/gravity") is not None:
             soundness.check_table(file, path, "frames", soundness.GRAVITY, rows["frames"])
+        if soundness.found(file, path, "frames/cell") is not None:
+            soundness.check_table(file, path, "frames", soundness.CELL, rows["frames"])
         self._index, self._static = (soundness.read_table(file, path, n, tables[n]) for n in ("frames", "bodies"))
+        self._static.setdefault("held", np.zeros(rows["bodies"], dtype=np.int8))
         self._parts = {  # the tables of parts of all bodies, by number instead of row
             name: type(empty)(**soundness.read_table(file, path, name, tables[name])) if name in tables else empty
             for name, empty in Tables._field_defaults.items()
@@ -409,7 +426,19 @@ class Recording:
             gravity = np.array(self.parameters["gravity"])
         else:
             gravity = soundness.read(changing, self.path, "frames/gravity", float, k)[:d]
-        return make_frame(time, step, options["time_step"], d, gravity, tables, _frame_contacts(contacts, d), self.laws)
+        cell = self._cell(k, d)
+        return make_frame(
+            time, step, options["time_step"], d, gravity, tables, _frame_contacts(contacts, d), self.laws, cell
+        )
+
+    def _cell(self, k: int, d: int) -> tuple:
+        """Vectors, periodic directions and velocity gradient of the cell of frame ``k``; None in open space."""
+        said, data = self.parameters.get("cell"), soundness.found(self.file, self.path, "frames/cell")
+        if said is None or data is None:
+            return None, None, None
+        numbers = soundness.read(data, self.path, "frames/cell", float, k).reshape(2, 3, 3)
+        soundness.check_cell(self.path, numbers)
+        return numbers[0, :d, :d], np.array(said["periodic"], dtype=bool), numbers[1, :d, :d]
 
     @cached_property
     def laws(self) -> tuple:
@@ -435,7 +464,7 @@ class Recording:
         return Bodies(
             rows["identity"], rows["position"], rows["orientation"], static["principal"], rows["velocity"],
             rows["scaled_spin"] / scale[:, None], static["mass"], static["inertia"], static["kind"], static["simple"],
-            static["size"],
+            static["size"], static["held"],
         )  # fmt: skip
 
     def numbers(self, k: int) -> np.ndarray:
@@ -492,11 +521,11 @@ def _frame_contacts(c: dict, d: int) -> Contacts:
 
 def make_frame(
     time, step, time_step, d, gravity, tables: Tables, contacts: Contacts,
-    laws: tuple = ((), np.zeros((0, 0), dtype=np.int64)),
+    laws: tuple = ((), np.zeros((0, 0), dtype=np.int64)), cell: tuple = (None, None, None),
 ) -> Frame:  # fmt: skip
     """A `Frame` from arrays of a simulation or a file; of polygons and polyhedra it has these, not the balls around.
 
-    ``laws`` are those of `Materials.laws`.
+    ``laws`` are those of `Materials.laws`, ``cell`` its vectors, periodic directions and velocity gradient.
     """
     b, balls, planes, corners, rims = tables
     material = np.full(len(b.mass), -1, dtype=np.int64)
@@ -526,6 +555,7 @@ def make_frame(
         b.kind, balls.radius, (b.position[balls.body] + placed(balls.centre, balls.body))[:, :d], balls.body,
         placed(planes.normal, planes.body)[:, :d], b.position[planes.body][:, :d], contacts,
         *polygons, material, *laws, *solids, starts[part] + rims.corner, faces, rims.body[faces[:-1]],
+        *cell,
     )  # fmt: skip
 
 
@@ -574,8 +604,11 @@ def _load_scene(recording: Recording) -> Scene:
             raise soundness.damaged(recording.path, f"the {what} is a {profile.kind}")
         return as_function(profile, size, f"The {what} in {recording.path}")
 
-    gravity = p["gravity"]
-    scene = Scene(function(gravity, "gravity", p["dimension"]) if isinstance(gravity, dict) else gravity)
+    gravity, cell, square = p["gravity"], p.get("cell"), p["dimension"] ** 2
+    scene = Scene(
+        function(gravity, "gravity", p["dimension"]) if isinstance(gravity, dict) else gravity,
+        cell=None if cell is None else Cell.from_file(cell, lambda rate: function(rate, "rate of the cell", square)),
+    )
     scene.materials = load_materials(p)
     d = scene.dimension
     turns = 1 if d == 2 else 3
@@ -610,6 +643,7 @@ def check_likeness(recording: Recording, simulation) -> None:
         ("time_step", p["options"]["time_step"], simulation.time_step),
         ("materials", [m["name"] for m in p["materials"]], scene.materials.names),
         ("laws", len(p.get("order", [])), len(simulation.model.laws)),
+        ("a cell", p.get("cell") is not None, scene.cell is not None),
     ):
         if file != here:
             raise InputError(
@@ -636,6 +670,8 @@ def checkpoint(recording: Recording) -> dict:
     balls, planes, *_ = recording._present(identity)
     laws = len(recording.parameters.get("order", []))
     soundness.check_checkpoint(path, out, len(identity), len(balls.body), len(planes.body), laws)
+    if ("cell" in out) != (recording.parameters.get("cell") is not None):
+        raise soundness.damaged(path, "its parameters and its checkpoint do not both have a cell")
     if out["numbers"][1] <= identity[-1]:
         raise soundness.damaged(path, f"checkpoint/numbers counts {out['numbers'][1]} bodies and body {identity[-1]}")
     return out

@@ -24,6 +24,9 @@ def restore(simulation, path):
     simulation.seconds = dict(zip(simulation.seconds, checkpoint["seconds"].tolist(), strict=True))
     simulation.roster.restore(tables, scaled, checkpoint)
     simulation._follow_gravity(simulation.time)
+    if simulation.cell_motion is not None:
+        simulation.cell_motion.restore(checkpoint)
+        simulation.contact_set.move_cell(simulation.cell_motion.space(), recut=True)
     for part in (simulation.ledger, simulation.watch, simulation.contact_set):
         part.restore(checkpoint)
     simulation.derive()

@@ -17,7 +17,7 @@ REAL, WHOLE, NAME, TRUTH = np.float64, np.int64, np.int8, np.bool_
 # (type, shape of a row) of every column of every table
 TABLES = {
     "bodies": {"identity": (WHOLE, ()), "principal": (REAL, (4,)), "mass": (REAL, ()), "inertia": (REAL, (3,)),
-               "kind": (NAME, ()), "simple": (TRUTH, ()), "size": (REAL, ())},
+               "kind": (NAME, ()), "simple": (TRUTH, ()), "size": (REAL, ()), "held": (NAME, ())},
     "balls": {"radius": (REAL, ()), "centre": (REAL, (3,)), "body": (WHOLE, ()), "material": (WHOLE, ())},
     "planes": {"normal": (REAL, (3,)), "body": (WHOLE, ()), "material": (WHOLE, ())},
     "corners": {"place": (REAL, (3,)), "body": (WHOLE, ()), "part": (WHOLE, ())},
@@ -30,6 +30,7 @@ TABLES = {
                        "gap": (REAL, ()), "impulse": (REAL, (3,)), "moment": (REAL, (3,)), "status": (NAME, ())},
 }  # fmt: skip
 GRAVITY = {"gravity": (REAL, (3,))}  # of each frame, where it changes
+CELL = {"cell": (REAL, (18,))}  # of each frame, in periodic space: vectors and velocity gradient
 MEMORY = {"first": (np.int32, ()), "second": (np.int32, ()), "impulse": (REAL, (3,)), "moment": (REAL, (3,)),
           "status": (NAME, ()), "plane": (TRUTH, ())}  # fmt: skip
 TOUCHES = {"touch_index": (np.int32, (6,)), "touch_memory": (REAL, (3,)), "touch_status": (NAME, ())}
@@ -37,7 +38,7 @@ JOINTS = {"joint_index": (np.int32, (6,)), "joint_place": (REAL, (7,)), "joint_m
           "joint_status": (NAME, ())}  # fmt: skip
 SINGLE = {"numbers": (WHOLE, ()), "seconds": (REAL, ()), "sums": (REAL, ()), "works": (REAL, (4,)),
           "touch_planes": (WHOLE, ()), "joint_planes": (WHOLE, ()), "row_order": (WHOLE, ()), "ball_order": (WHOLE, ()),
-          "watch": (REAL, ())}  # fmt: skip
+          "watch": (REAL, ()), "cell": (REAL, ())}  # fmt: skip
 NEEDED = {*MEMORY, "numbers", "seconds", "sums", "works"}  # of a checkpoint; files without polygons lack the others
 NUMBER = (int, float)
 WORDS = {
@@ -150,6 +151,9 @@ def check_bodies(path, static: dict, parts: dict, materials: int) -> None:
         check_values(path, f"bodies/{name}", np.isfinite(static[name]) & (static[name] > 0), "positive")
     check_values(path, "bodies/size", np.isfinite(static["size"]) & (static["size"] >= 0), "a length")
     check_values(path, "bodies/kind", (static["kind"] >= 0) & (static["kind"] <= 2), "0, 1 or 2")
+    check_values(path, "bodies/held", (static["held"] >= 0) & (static["held"] < 63), "a set of directions")
+    turning = static["held"] >> 3
+    check_values(path, "bodies/held", np.isin(turning, (0, 3, 5, 6, 7)), "held about none, two or three axes")
     check_values(path, "bodies/principal", _unit(static["principal"]), "a unit quaternion")
     check_values(path, "bodies/size", (static["size"] > 0) | ~static["simple"], "positive for a ball")
     balls, corners = parts["balls"], parts["corners"]
@@ -256,7 +260,7 @@ def read_checkpoint(file, path) -> dict:
 def check_checkpoint(path, c: dict, bodies: int, balls: int, planes: int, laws: int) -> None:
     """What the next step needs: memory of pairs that there are, an order of the rows, a ledger of the laws."""
     rows_of = {"works": laws, "seconds": 5, "row_order": bodies, "ball_order": balls, "watch": 4, "touch_planes": 1,
-               "joint_planes": 1}  # fmt: skip
+               "joint_planes": 1, "cell": 29}  # fmt: skip
     for name, rows in rows_of.items():
         if name in c and len(c[name]) != rows:
             raise damaged(path, f"checkpoint/{name} has {len(c[name])} rows, {rows} expected")
@@ -266,8 +270,12 @@ def check_checkpoint(path, c: dict, bodies: int, balls: int, planes: int, laws: 
     if len(c["numbers"]) not in (2, 3) or (c["numbers"] < 0).any() or not 0 < len(c["sums"]) < 20:
         raise damaged(path, "checkpoint/numbers or checkpoint/sums has other rows than expected")
     for name in {"works", "seconds", "sums", "impulse", "moment", "touch_memory", "joint_memory", "joint_place",
-                 "watch"} & set(c):  # fmt: skip
+                 "watch", "cell"} & set(c):  # fmt: skip
         check_values(path, f"checkpoint/{name}", np.isfinite(c[name]), "finite")
+    if "cell" in c:
+        check_cell(path, c["cell"][:18].reshape(2, 3, 3))
+        if not (c["cell"][27] >= 0 and c["cell"][28] > 0):
+            raise damaged(path, "checkpoint/cell has no length or mass")
     where = [("second", c["second"], balls), ("first", c["first"], np.where(c["plane"], planes, balls))]
     split = int((~c["plane"]).sum())
     check_values(path, "checkpoint/plane", c["plane"] == (np.arange(len(c["plane"])) >= split), "after pairs of balls")
@@ -282,6 +290,13 @@ def check_checkpoint(path, c: dict, bodies: int, balls: int, planes: int, laws: 
         where += [(name + "index", first, many), (name + "index", second, balls), (name + "index", law, max(laws, 1))]
     for name, numbers, many in where:
         check_values(path, f"checkpoint/{name}", (numbers >= 0) & (numbers < many), "in range")
+
+
+def check_cell(path, numbers) -> None:
+    """Vectors that span a cell; ``numbers`` (2, 3, 3) with its velocity gradient."""
+    lengths = np.sqrt((numbers[0] ** 2).sum(axis=1))
+    if not np.isfinite(numbers).all() or not abs(np.linalg.det(numbers[0])) > 1e-9 * np.prod(lengths):
+        raise damaged(path, "the vectors of its cell span nothing")
 
 
 # ---- parameters ------------------------------------------------------------------------------------------------------
@@ -319,6 +334,8 @@ def parameters_of(text, path) -> dict:
         if len(entry["axis"]) not in (0, 4):
             raise damaged(path, f"a law has the axis {entry['axis']}")
     _fit(said.get("recorders", []), [str], path, "recorders")
+    if said.get("cell") is not None:
+        _fit(said["cell"], {"vectors": [[NUMBER]], "periodic": [bool]}, path, "cell")
     for entry in said.get("before_step", []) if isinstance(said.get("before_step", []), list) else [None]:
         _fit(entry, {"kind": str}, path, "before_step")
         if entry["kind"] != "function":

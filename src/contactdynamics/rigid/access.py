@@ -13,6 +13,7 @@ from ..scenes.tables import Tables
 from ..signatures import BodiesOptions, BodyOptions, SimulationOptions, ViewOptions
 from ..state import FREE, Bodies, Body, Contacts, Energy, Frame, Model, read_only
 from . import questions
+from .cell import CellMotion, CellView
 from .contact_set import ContactSet
 from .ledger import Ledger
 from .loading import Loading
@@ -29,16 +30,29 @@ class Access:
         self.scene.close()
         self.time, self._taken = 0.0, len(self.scene.blocks)
         self.roster, self.contact_set, self.watch = Roster(model), ContactSet(), Watch()
-        self.loading = Loading(self.roster, self.scene)
+        self.loading, self.cell_motion = Loading(self.roster, self.scene), None
+        if scene.cell is not None:
+            self.cell_motion = CellMotion(scene.cell, model.bodies, model.dimension)
+            self.contact_set = ContactSet(self.cell_motion.space(), self.cell_motion.length)
+            self.contact_set.cell_mass = self.cell_motion.inverse_mass()
         self.derive()
-        self.ledger = Ledger(len(model.laws), self.roster.kinetic())
+        self.ledger = Ledger(len(model.laws), self._kinetic())
 
     def derive(self) -> None:
         """Follow bodies that came, went or were sorted, and laws that changed."""
         self.contact_set.derive(self.model)
         self.loading.derive()
         self.watch.derive(self.bodies, self.model.balls, self.contact_set.sizes(self.model))
-        self._before, self._free = np.empty_like(self.rows), np.empty_like(self.rows)
+        rows = len(self.rows) + (3 if self._cell_moves else 0)  # those of a moving cell come last
+        self._before, self._free, self._wide = (np.empty((rows, 8)) for _ in range(3))
+
+    @property
+    def _cell_moves(self) -> bool:
+        return self.cell_motion is not None and self.cell_motion.moves
+
+    def _kinetic(self) -> float:
+        """The kinetic energy of the free bodies and of the cell, J."""
+        return self.roster.kinetic() + (self.cell_motion.kinetic if self._cell_moves else 0.0)
 
     @property
     def model(self) -> Model:
@@ -124,6 +138,11 @@ class Access:
         return spin if self.model.dimension == 3 else spin[:, 2]
 
     @property
+    def cell(self) -> CellView | None:
+        """The periodic cell: vectors, strain, rate, stress (see `CellView`); None in open space."""
+        return None if self.cell_motion is None else CellView(self)
+
+    @property
     def contacts(self) -> Contacts:
         """The active contacts of the last step: of balls and planes, then of polygons."""
         return self.contact_set.described(self.model, self.rows)
@@ -156,6 +175,7 @@ class Access:
     def _take_new_blocks(self):
         """Append what the scene got since the last time; new bodies enter the ledger with their energy."""
         scene, lists = self.scene, self.contact_set.near.lists
+        scene.check_new(scene.blocks[self._taken :])
         if scene.changed_materials:  # first: it may refuse
             laws, index, axes = scene.law_table()
             self.ledger.make_room(len(laws))
@@ -165,7 +185,7 @@ class Access:
         self._change(springs=scene.springs(), drives=scene.drives, forces=scene.forces)
         self.derive()
         self.contact_set.extended(lists, self.model)
-        self.ledger.enter_inflow(self.roster.kinetic())
+        self.ledger.enter_inflow(self._kinetic())
 
     def material(self, name: str, *, density: float, **own) -> None:
         """State a material for bodies to come: as `Scene.material`."""
@@ -232,13 +252,14 @@ class Access:
         self.contact_set.remove(stay[self.model.balls.body], stay[self.model.planes.body])
         self.roster.keep(stay)
         self.derive()
-        self.ledger.enter_inflow(self.roster.kinetic())
+        self.ledger.enter_inflow(self._kinetic())
 
     # ---- questions and repairs -------------------------------------------------------------------------------------
 
     def _state(self) -> questions.State:
         anticipate = self.penetration == "anticipate"
-        return questions.State(self.roster, self.loading, self.contact_set, self.time, self.time_step, anticipate)
+        return questions.State(self.roster, self.loading, self.contact_set, self.time, self.time_step, anticipate,
+                               self.cell_motion)  # fmt: skip
 
     def is_equilibrium(
         self,
@@ -292,7 +313,13 @@ class Access:
         from ..files.hdf5 import make_frame
 
         return make_frame(self.time, self.steps, self.time_step, self.model.dimension, self.gravity, self.by_number(),
-                          self.contacts, self.scene.materials.laws())  # fmt: skip
+                          self.contacts, self.scene.materials.laws(), self._cell_of_frame())  # fmt: skip
+
+    def _cell_of_frame(self) -> tuple:
+        if self.cell_motion is None:
+            return None, None, None
+        cell, d = self.cell_motion, self.model.dimension
+        return cell.shape.T[:d, :d].copy(), cell.cell.periodic[:d], cell.gradient[:d, :d].copy()
 
     def restore(self, path) -> Self:
         """Take over the last state of a result file, to go on from it with the same bits.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import clock
-from ..state import Contacts
+from ..state import FREE, Contacts
 from . import motion, restraint
 from .equations.contract import Mobility
 from .equations.diagonal import Diagonal
@@ -25,7 +25,7 @@ from .search.contract import DIAGONAL, Outlook, Overlap
 from .search.polygons import PolygonSearch
 from .search.polyhedra import PolyhedronSearch
 from .solvers import LEFT, scratch_arrays
-from .space import OPEN
+from .space import OPEN, Periodic, wrapped
 from .step import Goal, Step
 from .threads import Team
 
@@ -58,8 +58,9 @@ class Solved(NamedTuple):
 class ContactSet:
     """The contacts of a scene; ``model`` is its `Model`, ``rows`` (N, 8) the velocities, ``step`` a `Step`."""
 
-    def __init__(self, space=OPEN):
-        self.near = Neighbours(space)
+    def __init__(self, space=OPEN, length: float = 0.0):
+        self.near = Neighbours(space, length)
+        self.cell_mass = None  # (3, 3) inverse masses of the rows of a moving cell
         self._kinds_of_search = tuple(kind() for kind in SEARCHES)
         self.searches, self.equations = [], []
 
@@ -68,6 +69,7 @@ class ContactSet:
         self.near.derive(model)
         self.searches = [search for search in self._kinds_of_search if search.derive(model, self.near)]
         self._turned = any(search.needs_inertia for search in self.searches)
+        self._linear = by_direction(model.bodies) if model.bodies.held.any() or self.near.length else np.zeros((0, 3))
         self._resting = [search for search in self.searches if search.rests]
         self._begin_equations()
 
@@ -103,8 +105,14 @@ class ContactSet:
         b = model.bodies
         inverse = np.empty((len(b.mass) if self._turned else 0, 3, 3))
         if self._turned:
-            motion.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, inverse)
-        return Mobility(inverse, 2.5 if model.dimension == 3 else 2.0, model.dimension)
+            motion.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, inverse, b.held)
+        linear = self._linear if self.cell_mass is None else np.concatenate([self._linear, self.cell_mass])
+        return Mobility(inverse, 2.5 if model.dimension == 3 else 2.0, model.dimension, linear, self.near.length)
+
+    def _wrapped(self, model) -> np.ndarray:
+        """(N, 3) where bodies are swept: in a cell, inside it."""
+        position, space = model.bodies.position, self.near.space
+        return wrapped(space, position) if isinstance(space, Periodic) else position
 
     def fill(self, model, step: Step, rows, mobility: Mobility) -> float:
         """The equations of the active contacts, with the first guess added to ``rows``; returns sum (rho b)^2."""
@@ -114,7 +122,7 @@ class ContactSet:
             return 0.0
         if counts.get(DIAGONAL) or self.count > SMALL:
             candidates = tuple([search.candidates() for search in self.searches])
-            arrange(model.bodies.position, rows, self.near.reach, candidates, plans, self._numbers)
+            arrange(self._wrapped(model), rows, self.near.reach, candidates, plans, self._numbers)
             self._as_found = None
         elif counts != self._as_found:  # one thread, and nothing to gain by another order
             for equations, plan in zip(self.equations, plans, strict=True):
@@ -161,7 +169,8 @@ class ContactSet:
             # what such a step leaves would stay as a displacement; 1e-13 is a rounding
             tolerance = min(tolerance, max(1e-13, tolerance * min(search.first for search in self._resting)))
         ahead = all(equations.ahead for equations in self.equations if equations.count)
-        goal = Goal(float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting))
+        shared = 0 if self.cell_mass is None else 3
+        goal = Goal(float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), shared)
         kinds = tuple([equations.kind() for equations in self.equations])
         team, done = settings.team if self.count > SMALL else ALONE, 0
         while True:
@@ -184,6 +193,8 @@ class ContactSet:
         """
         active = [equations for equations in self.equations if equations.count]
         group, count = restraint.groups(rows, active)
+        if self.cell_mass is not None and self.cell_mass.any():  # all hang together by the cell
+            group, count = np.zeros(len(rows), dtype=group.dtype), 1
         sums = np.zeros((count, 3))
         for equations in active:
             equations.add_powers(step, rows, group, sums)
@@ -216,7 +227,7 @@ class ContactSet:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
         for equations in self.equations:
             if equations.count:
-                equations.book(self._home[equations.number].found, step, rows, model.bodies.kind, works)
+                equations.book(self._home[equations.number].found, step, rows, model.bodies, works)
 
     def recover(self, model, step: Step, rows, above, keep, most) -> float:
         """Open overlaps above a bound, both over the size of the smaller body; returns the work against gravity.
@@ -233,6 +244,12 @@ class ContactSet:
                 work += search.recover(model, rows, which, opening, above, keep, most)
         return work
 
+    def move_cell(self, space, recut: bool) -> None:
+        """The cell has another shape; cut anew, its lists are built anew."""
+        self.near.space = space
+        if recut:
+            self.near.lists = None
+
     # ---- what the user reads -----------------------------------------------------------------------------------------
 
     def described(self, model, rows) -> Contacts:
@@ -246,6 +263,14 @@ class ContactSet:
                 x.frame[:, :d, :d].copy(), x.status.copy(), x.moment.copy() if d == 3 else x.moment[:, 2:].copy(),
             ))  # fmt: skip
         return Contacts(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def moments(self, model) -> np.ndarray:
+        """(3, 3) sum of P_i l_j over the contacts, l from the centre of a to that of b, or from a plane to it; N s m."""
+        total = np.zeros((3, 3))
+        for search in self.searches:
+            impulse, branch = search.branches(model, self.near)
+            total += impulse.T @ branch
+        return total
 
     def explicit(self, rows, dimension) -> tuple[list, list]:
         """The contacts written out, kind by kind, and their gaps."""
@@ -279,7 +304,7 @@ class ContactSet:
     def slices(self, model) -> np.ndarray:
         """(N,) the order of the bodies in which contacts are swept."""
         second = np.concatenate([search.second_bodies(model) for search in self.searches])
-        return slices(model.bodies.position, second, self.near.reach)
+        return slices(self._wrapped(model), second, self.near.reach)
 
     def extended(self, lists, model) -> None:
         """After `derive`: take over the neighbour ``lists`` of before, for balls that were added at the end."""
@@ -322,6 +347,12 @@ class ContactSet:
         other.equations = []
         other._begin_equations()
         return other
+
+
+def by_direction(bodies) -> np.ndarray:
+    """(N, 3) inverse masses by direction: none where a body is held, or does not move freely."""
+    free = (bodies.kind == FREE)[:, None] & ((bodies.held[:, None] >> np.arange(3)) & 1 == 0)
+    return free / bodies.mass[:, None]
 
 
 def _no_contacts(d: int) -> Contacts:

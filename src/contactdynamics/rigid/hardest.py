@@ -95,7 +95,7 @@ class Hardest:
 
         model, d = simulation.model, simulation.model.dimension
         b, inverse = model.bodies, np.empty((len(model.bodies.mass), 3, 3))
-        motion.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse)
+        motion.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse, b.held)
         written, gaps = simulation.contact_set.explicit(step.free, d)
         problem = assembly.assemble(b, step.free, inverse, written, gaps, d)
         solution = np.concatenate([part.impulse[:, :d] for part in written])

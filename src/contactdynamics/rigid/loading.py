@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..errors import InputError
+from ..state import FREE
 from . import motion
 from .roster import Roster
 
@@ -27,11 +28,13 @@ class Loading:
             row = self._roster.row(number)
             if row is None:
                 continue
-            rows[row, :d] = velocity(t)
-            if d == 3:
-                rows[row, 3:6] = rows[row, 7] * np.asarray(spin(t))
-            else:
-                rows[row, 5] = rows[row, 7] * np.asarray(spin(t)).item()
+            bodies = self._roster.model.bodies
+            bits = int(bodies.held[row]) if bodies.kind[row] == FREE else 63
+            driven = np.array([(bits >> k) & 1 == 1 for k in range(6)])
+            asked = np.zeros(6)
+            asked[:d] = velocity(t)
+            asked[3 if d == 3 else 5 :] = rows[row, 7] * np.asarray(spin(t))
+            rows[row, :6] = np.where(driven, asked, rows[row, :6])
             if not np.isfinite(rows[row, :6]).all():
                 raise InputError(
                     f"The motion of body {number} is infinite or nan at t = {t:.6g}; make it return finite numbers."
@@ -48,7 +51,7 @@ class Loading:
         """
         loaded, b = self._collect(bodies, rows, t), bodies
         motion.relax(rows, b.kind, b.mass, b.inertia, b.orientation, self.force, self._torque, self.gravity(t), h,
-                     loaded)  # fmt: skip
+                     loaded, b.held)  # fmt: skip
         return loaded
 
     def _collect(self, bodies, rows, t) -> bool:
@@ -72,7 +75,7 @@ class Loading:
         """Energy of gravity, as it is now, and of the springs; J."""
         model, rows = self._roster.model, self._roster.rows
         b, aside = model.bodies, np.zeros_like(model.bodies.position)
-        energy = motion.gravity_energy(b.position, b.mass, b.kind, model.gravity)
+        energy = motion.gravity_energy(b.position, b.mass, b.kind, model.gravity, b.held)
         if len(self.springs.first):
             energy += motion.pull_springs(self.springs, b.position, b.orientation, rows, aside, aside.copy())
         return energy

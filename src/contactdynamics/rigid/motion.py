@@ -4,6 +4,9 @@ Spins are kept in space. A body's spin in its principal axes is constant while i
 the spin in space: the formulation of the papers (2004, section 4.4) with another bookkeeping. The gyroscopic term is
 taken by the implicit midpoint rule, which keeps the energy and the size of the angular momentum of a free top to
 rounding; its direction in space is kept to second order.
+
+A free body may be held, or driven, in some directions: bits 0 to 2 of ``held`` (N,) are its translations along x, y, z,
+bits 3 to 5 its turning about them, of which all, none or all but one are held. It has mass in its free directions alone.
 """
 
 import numpy as np
@@ -69,17 +72,46 @@ def free_spin(i1, i2, i3, x, y, z, tx, ty, tz, h):
     return a, b, c
 
 
+@kernel(inline=True)
+def is_held(held, k):
+    """Whether the direction ``k`` is held: 0 to 2 translations, 3 to 5 turning."""
+    return (held >> k) & 1 == 1
+
+
 @kernel
-def relax(rows, kind, mass, inertia, orientation, force, torque, gravity, h, loaded):
+def axle(held):
+    """The axis about which a body turns that is held about two others; -1 where it is held about all three."""
+    for c in range(3):
+        if not is_held(held, 3 + c):
+            return c
+    return -1
+
+
+@kernel
+def about_axis(q, inertia, axis):
+    """The moment of inertia about an axis of space through the centre; ``q`` (4,), principal moments (3,)."""
+    x, y, z = to_axes(q, 1.0 * (axis == 0), 1.0 * (axis == 1), 1.0 * (axis == 2))
+    return inertia[0] * x * x + inertia[1] * y * y + inertia[2] * z * z
+
+
+@kernel
+def relax(rows, kind, mass, inertia, orientation, force, torque, gravity, h, loaded, held):
     """The free velocity u_r = u + h A^-1 F (2004, eq. 36), in place; ``force`` and ``torque`` (N, 3) where loaded."""
     for i in range(kind.size):
         if kind[i] != FREE:
             continue
         for c in range(3):
+            if is_held(held[i], c):
+                continue
             rows[i, c] += h * gravity[c]
             if loaded:
                 rows[i, c] += h * force[i, c] / mass[i]
         one = inertia[i, 0]
+        if held[i] >= 8:  # one axis at most: no gyroscopic term
+            axis = axle(held[i])
+            if loaded and axis >= 0:
+                rows[i, 3 + axis] += rows[i, 7] * h * torque[i, axis] / about_axis(orientation[i], inertia[i], axis)
+            continue
         if one == inertia[i, 1] and one == inertia[i, 2]:
             if loaded:
                 for c in range(3):
@@ -96,11 +128,16 @@ def relax(rows, kind, mass, inertia, orientation, force, torque, gravity, h, loa
 
 
 @kernel
-def invert_inertia(kind, inertia, orientation, dimension, out):
-    """Inverse inertia (N, 3, 3) in space; zero for bodies that do not move freely, z alone in two dimensions."""
+def invert_inertia(kind, inertia, orientation, dimension, out, held):
+    """Inverse inertia (N, 3, 3) in space, of the free turning; zero where there is none, z alone in two dimensions."""
     for i in range(kind.size):
         out[i] = 0.0
         if kind[i] != FREE:
+            continue
+        if held[i] >= 8:
+            axis = axle(held[i])
+            if axis >= 0:
+                out[i, axis, axis] = 1.0 / about_axis(orientation[i], inertia[i], axis)
             continue
         if dimension == 2:
             out[i, 2, 2] = 1.0 / inertia[i, 2]
@@ -118,17 +155,31 @@ def invert_inertia(kind, inertia, orientation, dimension, out):
 
 
 @kernel
-def energies(before, free, rows, kind, mass, inertia, orientation):
-    """Kinetic energy before and after, and the work of the forces, h F . (u_i + u_f) / 2 (2004, eq. 48)."""
+def energies(before, free, rows, kind, mass, inertia, orientation, held):
+    """Kinetic energy before and after, and the work of the forces, h F . (u_i + u_f) / 2 (2004, eq. 48).
+
+    Those of the free directions: what a body has along held ones is its drive's.
+    """
     first, last, work = 0.0, 0.0, 0.0
     for i in range(kind.size):
         if kind[i] != FREE:
             continue
         for c in range(3):
+            if is_held(held[i], c):
+                continue
             first += 0.5 * mass[i] * before[i, c] ** 2
             last += 0.5 * mass[i] * rows[i, c] ** 2
             work += 0.5 * mass[i] * (free[i, c] - before[i, c]) * (before[i, c] + rows[i, c])
         f = 1.0 / rows[i, 7]
+        if held[i] >= 8:
+            axis = axle(held[i])
+            if axis >= 0:
+                x, rx, ex = f * before[i, 3 + axis], f * free[i, 3 + axis], f * rows[i, 3 + axis]
+                i1 = about_axis(orientation[i], inertia[i], axis)
+                first += 0.5 * i1 * x * x
+                last += 0.5 * i1 * ex * ex
+                work += 0.5 * i1 * (rx - x) * (x + ex)
+            continue
         x, y, z = f * before[i, 3], f * before[i, 4], f * before[i, 5]
         rx, ry, rz = f * free[i, 3], f * free[i, 4], f * free[i, 5]
         ex, ey, ez = f * rows[i, 3], f * rows[i, 4], f * rows[i, 5]
@@ -144,12 +195,15 @@ def energies(before, free, rows, kind, mass, inertia, orientation):
 
 
 @kernel
-def gravity_energy(position, mass, kind, gravity):
-    """-m g . x summed over the free bodies."""
+def gravity_energy(position, mass, kind, gravity, held):
+    """-m g . x summed over the free bodies and their free directions."""
     total = 0.0
     for i in range(mass.size):
         if kind[i] == FREE:
-            fall = gravity[0] * position[i, 0] + gravity[1] * position[i, 1] + gravity[2] * position[i, 2]
+            fall = 0.0
+            for c in range(3):
+                if not is_held(held[i], c):
+                    fall += gravity[c] * position[i, c]
             total -= mass[i] * fall
     return total
 

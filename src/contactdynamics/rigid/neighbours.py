@@ -17,7 +17,7 @@ import numpy as np
 from .. import quaternions
 from .._jit import kernel
 from ..state import FREE
-from .space import OPEN, cell_beside, cell_of, shortest
+from .space import OPEN, cell_beside, cell_of, half, shortest, span
 
 CELL_GROWTH = 2.0  # buckets of the hash table per ball
 REACH = 10.0  # of the largest radius: the farthest that is looked ahead; `watch` tells of bodies that go farther
@@ -151,7 +151,7 @@ def _near(space, i, j, reference, radius, margin):
         space, reference[j, 0] - reference[i, 0], reference[j, 1] - reference[i, 1], reference[j, 2] - reference[i, 2]
     )
     reach = radius[i] + radius[j] + margin[i] + margin[j]
-    return x * x + y * y + z * z < reach * reach
+    return x * x + y * y + z * z < reach * reach or reach >= half(space)  # beyond, no image need be the shortest
 
 
 @kernel
@@ -174,9 +174,12 @@ def search(space, i, spheres, lists, above, near, fast):
     steps = int(np.ceil(reach / cell))
     mask = head.size - 1
     cx, cy, cz = cell_of(space, places[i, 0], places[i, 1], places[i, 2], cell)
-    for dx in range(-steps, steps + 1):
-        for dy in range(-steps, steps + 1):
-            for dz in range(-steps * deep, steps * deep + 1):
+    first_x, last_x = span(space, 0, steps, cell)
+    first_y, last_y = span(space, 1, steps, cell)
+    first_z, last_z = span(space, 2, steps * deep, cell)
+    for dx in range(first_x, last_x + 1):
+        for dy in range(first_y, last_y + 1):
+            for dz in range(first_z, last_z + 1):
                 x, y, z = cell_beside(space, cx + dx, cy + dy, cz + dz, cell)
                 j = np.int64(head[_bucket(x, y, z, mask)])
                 while j >= 0:
@@ -342,8 +345,23 @@ def extend(space, old: Lists, places: np.ndarray, radius: np.ndarray) -> Lists |
 class Neighbours:
     """Where balls and planes are, and which balls are near each other."""
 
-    def __init__(self, space=OPEN):
+    def __init__(self, space=OPEN, length: float = 0.0):
         self.space, self.lists = space, None
+        self.length = length  # of a cell that moves: see `equations.full`, m
+        self._built = space  # in which the lists were built, and in whose places they are kept
+
+    def _kept(self) -> tuple[Spheres, float]:
+        """The balls where they would be had the cell not moved since the lists were built, and the strain since then.
+
+        A flow that carries all balls with the cell leaves them in their places there.
+        """
+        if self.space is self._built or self.space == self._built:
+            return self.spheres, 0.0
+        now, then = (np.array(space[:9]).reshape(3, 3) for space in (self.space, self._built))
+        back = then @ np.linalg.inv(now)
+        strain = float(np.abs(np.linalg.inv(back) - np.eye(3)).sum())
+        return self.spheres._replace(places=np.ascontiguousarray(self.places @ back.T)), strain
+
 
     def derive(self, model) -> None:
         """Follow the balls and planes of the model: at the start, when bodies come or go, or are sorted."""
@@ -375,6 +393,7 @@ class Neighbours:
     def place(self, model) -> None:
         """Put balls and planes where their bodies are."""
         bodies, planes = model.bodies, model.planes
+        self._position = bodies.position
         place_balls(bodies.position, bodies.orientation, model.balls.centre, model.balls.body, self.places)
         if len(planes.body):
             self.points = bodies.position[planes.body]  # (K, 3)
@@ -382,28 +401,42 @@ class Neighbours:
             turned = bodies.orientation[planes.body]
             place_balls(self._origin, turned, planes.normal, self._plane, self.normals)
 
+    def _carried(self, rows) -> np.ndarray:
+        """The velocities of the bodies beyond that of a moving cell, which carries the places of the lists."""
+        if not self.length:
+            return rows
+        gradient = rows[-3:, :3] / self.length  # its transpose
+        rows = rows.copy()
+        rows[:-3, :3] -= self._position @ gradient
+        return rows
+
     def follow(self, rows, h: float, anticipate: bool) -> None:
         """Keep the lists complete: look up the balls that have left their margin, or build all anew."""
-        lists, spheres = self.lists, self.spheres
+        lists, rows = self.lists, self._carried(rows)
         # Without anticipation only present places count: a wide margin saves work, and nothing hangs on it.
         far = (REACH if anticipate else 1.0) * self.largest
         if lists is not None:
             ahead = h if anticipate else 0.0
-            moved = wanderers(self.space, spheres.places, spheres.centre, spheres.body, rows, lists.reference,
-                              lists.margin, ahead, self._moved)  # fmt: skip
-            if moved == 0:
-                return
-            if moved <= 16 + len(spheres.radius) // 20 and look_up(
-                self.space, self._moved[:moved], spheres, rows, h, far, self._near, lists
-            ):
-                return
-        self.lists = build(self.space, spheres, rows, h, far, self.smallest)
+            spheres, strain = self._kept()
+            # two balls that are carried along come nearer by the strain of their distance
+            if strain * (self.largest + lists.base) < 0.3 * lists.base:
+                margin = lists.margin * (1.0 - strain) - strain * self.largest if strain else lists.margin
+                moved = wanderers(self._built, spheres.places, spheres.centre, spheres.body, rows, lists.reference,
+                                  margin, ahead, self._moved)  # fmt: skip
+                if moved == 0:
+                    return
+                if moved <= 16 + len(spheres.radius) // 20 and look_up(
+                    self._built, self._moved[:moved], spheres, rows, h, far, self._near, lists
+                ):
+                    return
+        self._built = self.space
+        self.lists = build(self.space, self.spheres, rows, h, far, self.smallest)
 
     def extend(self, lists: Lists | None, model) -> None:
         """Take over the lists of before, after `derive`, for balls that were added at the end."""
         if lists is not None:
             self.place(model)
-            self.lists = extend(self.space, lists, self.places, model.balls.radius)
+            self.lists = extend(self._built, lists, self._kept()[0].places, model.balls.radius)
 
     def trial(self) -> "Neighbours":
         """A copy with arrays of its own."""

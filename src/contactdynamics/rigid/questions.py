@@ -11,8 +11,9 @@ import numpy as np
 from ..display import short
 from ..errors import InputError
 from ..problem.form import ContactProblem
-from ..state import FREE, Contacts, SolveReport
+from ..state import Contacts, SolveReport
 from . import assembly, motion
+from .cell import CellMotion
 from .contact_set import ContactSet, Settings
 from .loading import Loading
 from .roster import Roster
@@ -45,6 +46,17 @@ class State(NamedTuple):
     time: float  # s
     h: float  # s
     anticipate: bool
+    cell: CellMotion | None = None
+
+    @property
+    def moving(self) -> CellMotion | None:
+        """The cell, where it moves."""
+        return self.cell if self.cell is not None and self.cell.moves else None
+
+
+def widened(state: State, rows: np.ndarray) -> np.ndarray:
+    """The rows of the bodies with those of a moving cell."""
+    return rows if state.moving is None else np.concatenate([rows, state.moving.rows()])
 
 
 def from_rest(state: State, slack: float) -> tuple[np.ndarray, Step, float]:
@@ -56,6 +68,11 @@ def from_rest(state: State, slack: float) -> tuple[np.ndarray, Step, float]:
     rows[:, :6] = 0.0
     before = rows.copy()
     loaded = state.loading.relax(bodies, rows, state.time, h)
+    if state.moving is not None:
+        cell = state.moving.relaxed(h) - state.moving.rows()
+        still = state.moving.rows()
+        still[:, :6] = cell[:, 6:] = 0.0
+        before, rows = np.concatenate([before, still]), np.concatenate([rows, still + cell])
     push = h * np.sqrt((state.loading.force**2).sum(axis=1) / bodies.mass**2).max() if loaded else 0.0
     near = slack * state.contact_set.near.smallest
     return rows, Step(state.time, h, near, False, False, before, rows.copy()), push
@@ -77,6 +94,8 @@ def next_step(state: State, slack: float):
 
 def contact_problem(state: State, rest: bool, slack: float) -> ContactProblem:
     """The contact problem of the next step, or of one from rest, as data: see `Simulation.contact_problem`."""
+    if state.moving is not None:
+        raise InputError("A ContactProblem knows bodies and no cell that moves; ask in a cell without rate and stress.")
     trial, model = state.contact_set.trial(), state.roster.model
     if rest:
         rows, step, _ = from_rest(state, slack)
@@ -85,7 +104,7 @@ def contact_problem(state: State, rest: bool, slack: float) -> ContactProblem:
     trial.detect(model, step, rows)
     trial.fill(model, step, rows, trial.mobility(model))
     b, d, inverse = model.bodies, model.dimension, np.empty((len(rows), 3, 3))
-    motion.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse)
+    motion.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse, b.held)
     return assembly.assemble(b, step.free, inverse, *trial.explicit(step.free, d), d)
 
 
@@ -100,7 +119,7 @@ def equilibrium(state: State, slack: float, limit: float, settings: Settings) ->
     while not decided:
         found = trial.solve(model, step, rows, settings)
         sweeps += found.iterations
-        left = float(np.sqrt((rows[model.bodies.kind == FREE, :6] ** 2).sum(axis=1).max()))
+        left = float(np.sqrt((rows[rows[:, 6] > 0, :6] ** 2).sum(axis=1).max()))
         share = left / fall if fall > 0 else left
         solved = max(found.residual, found.left / LEFT) <= settings.tolerance
         decided = share <= limit or share > 0.5 * before or not solved or settings.tolerance < 1e-14
@@ -119,11 +138,13 @@ def equilibrium(state: State, slack: float, limit: float, settings: Settings) ->
 
 def repair(state: State, bound: float, rounds: int, settings: Settings) -> float:
     """Move overlapping bodies apart: see `Simulation.repair`; returns the largest overlap left over the size."""
-    still, b = state.roster.rows.copy(), state.roster.model.bodies
+    still, b = widened(state, state.roster.rows.copy()), state.roster.model.bodies
     still[:, :6] = 0.0
     model = state.roster.model._replace(laws=np.zeros_like(state.roster.model.laws))  # without friction
     step = Step(state.time, 1.0, 0.0, True, True, still, still)
     trial, settings, left = state.contact_set.trial(), settings._replace(tolerance=1e-8), math.inf
+    if state.moving is not None:  # the cell stays
+        trial.cell_mass, still[-3:, 6] = np.zeros((3, 3)), 0.0
     trial.derive(model)
     for _ in range(rounds):
         rows = still.copy()
@@ -132,13 +153,13 @@ def repair(state: State, bound: float, rounds: int, settings: Settings) -> float
         if left <= bound:
             break
         trial.solve(model, step, rows, settings)
-        motion.drift(b.position, b.orientation, rows, 1.0)
+        motion.drift(b.position, b.orientation, rows[: len(b.mass)], 1.0)
     return left
 
 
 def check_overlaps(state: State) -> None:
     """Refuse bodies that overlap by more than a bound."""
-    trial, model, rows = state.contact_set.trial(), state.roster.model, state.roster.rows
+    trial, model, rows = state.contact_set.trial(), state.roster.model, widened(state, state.roster.rows)
     trial.detect(model, Step(state.time, state.h, 0.0, state.anticipate, False, rows, rows), rows)
     overlap, size = trial.deepest(model)
     if overlap.share > OVERLAP_LIMIT:

@@ -96,7 +96,7 @@ class Roster:
     def kinetic(self) -> float:
         """The kinetic energy of the free bodies, J."""
         b, rows = self.model.bodies, self.rows
-        return motion.energies(rows, rows, rows, b.kind, b.mass, b.inertia, b.orientation)[0]
+        return motion.energies(rows, rows, rows, b.kind, b.mass, b.inertia, b.orientation, b.held)[0]
 
 
 def packed(bodies: Bodies) -> np.ndarray:

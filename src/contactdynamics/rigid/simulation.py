@@ -118,6 +118,8 @@ class Simulation(Access):
         check_flags("Simulation", repair=repair, check=check)
         if not (about is None or isinstance(about, dict)):
             raise InputError(f"Simulation got about={about!r}; give a dict of numbers and words.")
+        if scene.cell is not None and threads > 1:
+            raise InputError(f"Simulation got threads={threads} and a cell; one thread sweeps a cell: leave threads out.")
         self._take(scene)
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
@@ -175,8 +177,8 @@ class Simulation(Access):
             function(self)
         if self.steps % SORT_EVERY == 0 and len(self.model.balls.radius) >= SORT_FROM:
             self._sort()
-        step = self._free_motion()
-        h, model, rows = self.time_step, self.model, self.rows
+        step, rows = self._free_motion()
+        h, model = self.time_step, self.model
         moved = clock()
         self.contact_set.detect(model, step, rows)
         detected = clock()
@@ -184,11 +186,16 @@ class Simulation(Access):
         solved = clock()
         if self._hardest is not None:
             self._hardest.consider(self, step, found)
-        self._book(step)
-        motion.drift(model.bodies.position, model.bodies.orientation, rows, h / 2)
+        self._book(step, rows)
+        if rows is not self.rows:
+            self.rows[:] = rows[:-3]
+            self.cell_motion.take(rows[-3:])
+        motion.drift(model.bodies.position, model.bodies.orientation, self.rows, h / 2)
+        if self.cell_motion is not None:
+            self._drift_cell(h / 2)
         self._follow_gravity((self.steps + 1) * h)
         if self.recovery > 0:
-            self._recover(step)
+            self._recover(step, rows)
         self.steps += 1
         self.time = self.steps * h
         self.stepping = False
@@ -222,16 +229,39 @@ class Simulation(Access):
     def _settings(self) -> Settings:
         return Settings(self.tolerance, self.max_iterations, SOLVERS[self.solver], self._team)
 
-    def _free_motion(self) -> Step:
-        """Drive, drift to the midpoint, and give the bodies the free velocity u_r that they have without contacts."""
+    def _free_motion(self) -> tuple[Step, np.ndarray]:
+        """Drive, drift to the midpoint, and give the bodies the free velocity u_r that they have without contacts.
+
+        Returns the step and the rows to solve in: those of the bodies, with those of a moving cell at the end.
+        """
         h, b, rows, middle = self.time_step, self.bodies, self.rows, self.time + self.time_step / 2
+        n, cell = len(rows), self.cell_motion
         self.loading.drive(rows, middle)
-        self._before[:] = rows
+        if cell is not None and cell.moves:
+            cell.drive(middle)
+            self._before[n:] = cell.rows()
+        self._before[:n] = rows
         motion.drift(b.position, b.orientation, rows, h / 2)
+        if cell is not None and cell.moves:
+            cell.drift(h / 2)
+            self.contact_set.move_cell(cell.space(), recut=False)
+            self._free[n:] = cell.relaxed(h)
         self._follow_gravity(middle)
         self.loading.relax(b, rows, middle, h)
-        self._free[:] = rows
-        return Step(self.time, h, 0.0, self.penetration == "anticipate", False, self._before, self._free)
+        self._free[:n] = rows
+        step = Step(self.time, h, 0.0, self.penetration == "anticipate", False, self._before, self._free)
+        if cell is None or not cell.moves:
+            return step, rows
+        self._wide[:] = self._free
+        return step._replace(driven=~cell.free), self._wide
+
+    def _drift_cell(self, h: float) -> None:
+        """Deform the cell for a time h, and cut it anew where it has sheared far."""
+        cell = self.cell_motion
+        if cell.moves:
+            cell.drift(h)
+            recut = cell.cut_anew()
+            self.contact_set.move_cell(cell.space(), recut)
 
     def run(self, *, until: float, progress: bool | None = None) -> "Simulation":
         """Step until the time ``until``; on a terminal with a progress bar. Returns the simulation itself.
@@ -292,19 +322,20 @@ class Simulation(Access):
         for recorder in self.recorders:
             recorder.begin(self)
 
-    def _book(self, step: Step):
+    def _book(self, step: Step, rows: np.ndarray):
         """Enter the step into the energy ledger."""
         works = np.zeros(self.ledger.works.shape)
-        self.contact_set.book(self.model, step, self.rows, works)
+        self.contact_set.book(self.model, step, rows, works)
+        cell = self.cell_motion.energies(step.before, step.free, rows) if self._cell_moves else (0.0,) * 4
         self.ledger.enter(
-            self.bodies, step.before, step.free, self.rows, works, step=self.steps + 1,
+            self.bodies, step.before, step.free, rows, works, cell, step=self.steps + 1,
             time=(self.steps + 1) * self.time_step,
         )  # fmt: skip
 
-    def _recover(self, step: Step):
+    def _recover(self, step: Step, rows: np.ndarray):
         """Open overlaps by moving bodies apart, at most at the speed `recovery`, and book the work against gravity."""
         bounds = (self.RECOVER_ABOVE, self.RECOVER_TO, self.recovery * step.h)
-        self.ledger.recovery_work += self.contact_set.recover(self.model, step, self.rows, *bounds)
+        self.ledger.recovery_work += self.contact_set.recover(self.model, step, rows, *bounds)
 
     def _finish_report(self, found: Solved):
         """The `SolveReport` of the step, and what the failure policy asks."""

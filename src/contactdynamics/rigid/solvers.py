@@ -152,10 +152,10 @@ def choose(contacts, plan, mark):
 
 
 @kernel
-def choose_few(kinds, scratch, allowed):
+def choose_few(kinds, scratch, allowed, shared):
     """Choose the contacts of all bodies that some contact acts on whose share is not among the smallest ones.
 
-    These, together at most ``allowed``, may stay as they are.
+    These, together at most ``allowed``, may stay as they are. The last ``shared`` rows are always among the bodies.
     """
     mark, chosen, parts = scratch.mark, scratch.bodies, np.zeros(2048)
     for kind in literal_unroll(kinds):
@@ -165,6 +165,8 @@ def choose_few(kinds, scratch, allowed):
         mark[body] = 0
     for kind in literal_unroll(kinds):
         mark_bodies(kind.contacts, kind.plan.shares, limit, mark)
+    for body in range(mark.size - shared, mark.size):
+        mark[body] = 2
     contacts, bodies = 0, 0
     for kind in literal_unroll(kinds):
         contacts += choose(kind.contacts, kind.plan, mark)
@@ -383,7 +385,7 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
         if plain:
             continue
         if meeting.thread == 0:
-            choose_few(kinds, scratch, 0.5 * LEFT * tolerance * push)
+            choose_few(kinds, scratch, 0.5 * LEFT * tolerance * push, goal.shared)
         meet(meeting, rows)
         fresh = few
         # A round over few contacts may push the residual outwards only; then, where most contacts need work, and where

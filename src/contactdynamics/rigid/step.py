@@ -15,6 +15,7 @@ class Step(NamedTuple):
     opening: bool  # overlaps are opened, and velocities are displacements (h = 1)
     before: np.ndarray  # (N, 8) velocities at its start, driven bodies with those at its middle: see `equations`
     free: np.ndarray  # (N, 8) velocities without contacts (2004, eq. 36)
+    driven: np.ndarray = np.zeros((3, 3), dtype=bool)  # imposed components of the velocity gradient of a moving cell
 
 
 class Goal(NamedTuple):
@@ -26,3 +27,4 @@ class Goal(NamedTuple):
     max_iterations: int
     ahead: bool  # extrapolation may be used
     rest: bool  # quiet steps are improved beyond the tolerance, because what they leave is a displacement
+    shared: int = 0  # rows at the end that many contacts act on: those of a moving cell

@@ -31,6 +31,7 @@ from ..state import (
     Springs,
     read_only,
 )
+from .cell import AXES, Cell
 from .loads import Drive, Profile, as_function, constant
 from .materials import Materials
 from .shapes.balls import Disk, HalfPlane, Plane, Sphere
@@ -52,7 +53,8 @@ def _own_lists(thing):
 class Scene:
     """Bodies and how they touch; ``gravity`` of length 2 or 3 decides the dimension.
 
-    ``gravity`` is a vector, or a profile or function of time (see `loads`, and `loads.tilting`).
+    ``gravity`` is a vector, or a profile or function of time (see `loads`, and `loads.tilting`). ``cell`` makes space
+    periodic: see `Cell`.
 
     >>> scene = Scene(gravity=(0, -9.81))
     >>> scene.material("steel", density=7800)
@@ -61,9 +63,16 @@ class Scene:
     >>> ball = scene.add(Disk(radius=0.1), material="steel", position=(0, 0.5))
     """
 
-    def __init__(self, gravity):
+    def __init__(self, gravity, *, cell: Cell | None = None):
         self._closed = False
         self.gravity = gravity
+        if not (cell is None or isinstance(cell, Cell)):
+            raise InputError(f"Scene got cell={cell!r}; give a Cell, such as Cell((1.0, 2.0)).")
+        if cell is not None and cell.dimension != self.dimension:
+            raise InputError(
+                f"Scene got a cell of {cell.dimension} dimensions and gravity of {self.dimension}; give the same."
+            )
+        self.cell = cell
         self.materials = Materials()
         self.count = 0
         self.blocks: list[Tables] = []
@@ -188,6 +197,7 @@ class Scene:
         rotation=None,
         fixed: bool = False,
         motion=None,
+        free: str | None = None,
         mass: float | None = None,
         inertia=None,
     ) -> int:
@@ -197,30 +207,42 @@ class Scene:
         ``rotation`` (angle in 2D, unit quaternion (w, x, y, z) in 3D); all zero when omitted. ``motion`` drives the
         body: a `Drive`, or a velocity as vector, profile or function of time. ``mass`` and ``inertia`` (number in 2D,
         three principal moments in 3D) replace what follows from the density.
+
+        ``free`` names the directions in which the body moves freely: letters for translations ("y", "xy"), "turn" for
+        turning, in 3D also "turn-z" for one axis; "xy turn" is a body on rails that may turn. In all others it is held,
+        or driven by ``motion``. A wall that is free in some direction has the mass of all other free bodies where none
+        is given.
         """
         self._check_open("add", "sim.add(...)")
         self._checked_shape(shape)
         check_flags("scene.add", fixed=fixed)
         wall = isinstance(shape, Plane | HalfPlane)
-        if wall and not fixed and motion is None:
-            raise InputError(f"{shape!r} is neither fixed nor driven; add fixed=True or motion=...")
+        held = self._held(free, fixed)
+        if wall and not fixed and motion is None and free is None:
+            raise InputError(f'{shape!r} is neither fixed nor driven; add fixed=True, motion=... or free="y".')
         if fixed and motion is not None:
             raise InputError("A body got fixed=True and motion=...; give one of them.")
         index = self.materials.index(material)
-        kind = FIXED if fixed else DRIVEN if motion is not None else FREE
+        kind = FIXED if fixed else DRIVEN if motion is not None and free is None else FREE
         place = self._vectors("position", position, 1)
         speed = self._vectors("velocity", velocity, 1)
         turning = self._spins(spin, 1)
         self._check_fixed(fixed, speed, turning)
+        self._check_held(held, speed, turning)
         orientation = self._orientation(rotation)
         if wall:
-            bodies = self._bodies(place, orientation, speed, turning, kind, 1.0, np.ones(3), np.zeros(1), False)
+            own = 1.0 if free is None else self._wall_mass(shape, held, mass, orientation)
+            bodies = self._bodies(place, orientation, speed, turning, kind, own, np.ones(3), np.zeros(1), False)
             row = np.zeros(1, dtype=np.int64)
             block = Tables(bodies, NO_BALLS, Planes(shape.normal[None], row + self.count, row + index))
         else:
             block = self._solid(shape, index, place, orientation, speed, turning, kind, mass, inertia)
+        if held:
+            block = block._replace(bodies=block.bodies._replace(held=np.array([held], dtype=np.int8)))
         if motion is not None:
             self.drives[self.count] = self._drive(motion)
+            if held:
+                self._check_drive(held, *self.drives[self.count])
         return self._enter(block, index)
 
     def add_many(
@@ -362,6 +384,7 @@ class Scene:
             np.tile(identity if principal is None else principal, (k, 1)),
             velocity, spin, np.broadcast_to(np.asarray(mass, dtype=float), (k,)).copy(),
             np.broadcast_to(inertia, (k, 3)).copy(), np.full(k, kind, dtype=np.int8), np.full(k, simple), size,
+            np.zeros(k, dtype=np.int8),
         )  # fmt: skip
 
     def _enter(self, block: Tables, material: int) -> int:
@@ -444,6 +467,55 @@ class Scene:
                 "A body got fixed=True and a velocity or spin; leave them out, or drive it with motion=..."
             )
 
+    def _held(self, free, fixed) -> int:
+        """The directions that are held, as bits (see `motion`); 0 where ``free`` is not given."""
+        if free is None:
+            return 0
+        d, flat = self.dimension, self.dimension == 2
+        bits = every = 59 if flat else 63
+        words = ["turn"] if flat else ["turn", *(f"turn-{axis}" for axis in AXES)]
+        for word in free.replace(",", " ").split() if isinstance(free, str) else ("",):
+            if word in words:
+                bits &= ~(56 if word == "turn" else 8 << AXES.index(word[-1]))
+            elif word and set(word) <= set(AXES[:d]):
+                for letter in word:
+                    bits &= ~(1 << AXES.index(letter))
+            else:
+                raise InputError(
+                    f"A body got free={free!r}; name directions such as \"y\" or \"{AXES[:d]}\", and "
+                    f"{', '.join(words)} for turning."
+                )
+        if bits == every or fixed:
+            raise InputError(f"A body got free={free!r}" + (" and fixed=True; give one of them." if fixed else "; name "
+                             "a direction, or add fixed=True."))  # fmt: skip
+        if bits >> 3 not in (0, 7, 6, 5, 3):
+            raise InputError(f"A body got free={free!r}; let it turn about all axes, about one, or not at all.")
+        if bits == 0:
+            raise InputError(f"A body got free={free!r}, which is all; leave free out.")
+        return bits
+
+    def _check_held(self, held, velocity, spin) -> None:
+        both = np.concatenate([velocity[0], spin[0]])
+        if held and any(both[k] and (held >> k) & 1 for k in range(6)):
+            raise InputError("A body got a velocity or spin in a direction in which it is held; give motion=... there.")
+
+    def _check_drive(self, held, velocity, spin) -> None:
+        """Turning that is driven goes with turning that is held about all axes."""
+        if np.any(np.asarray(spin(0.0))) and held >> 3 != 7:
+            raise InputError(
+                "A body got motion=Drive(spin=...) and turns freely about an axis; hold its turning, or leave the spin."
+            )
+
+    def _wall_mass(self, shape, held, mass, orientation) -> float:
+        """The mass of a wall that moves freely; nan where it is that of all other free bodies, which `freeze` knows."""
+        if held >> 3 != 7:
+            raise InputError(f"{shape!r} has no centre to turn about; let it move freely, not turn.")
+        if mass is None:
+            return math.nan
+        if not (is_number(mass) and mass > 0):
+            raise InputError(f"A body got mass={mass!r}; give a positive number.")
+        return float(mass)
+
     def _vectors(self, name, value, k) -> np.ndarray:
         """(k, 3) array from vectors of the scene's dimension."""
         out = np.zeros((k, 3))
@@ -505,7 +577,9 @@ class Scene:
         """Check the scene as a whole and return its `Model`."""
         if self.count == 0:
             raise InputError("The scene is empty; add bodies with scene.add(...).")
-        tables = join_all(self.blocks)
+        tables = self._weighed(join_all(self.blocks))
+        if self.cell is not None:
+            self._check_cell(tables)
         if not (tables.bodies.kind == FREE).any():
             raise InputError("The scene has no free body: nothing can move; add one without fixed=True and motion=...")
         laws, index, axes = self.law_table()
@@ -513,6 +587,43 @@ class Scene:
             dimension=self.dimension, gravity=self.gravity_at(0.0), springs=self.springs(), laws=laws, law_index=index,
             law_axes=axes, drives=self.drives, forces=self.forces, **tables._asdict(),
         )  # fmt: skip
+
+    @staticmethod
+    def _weighed(tables: Tables) -> Tables:
+        """The tables with a mass for walls that got none: that of all other free bodies."""
+        b = tables.bodies
+        unknown = np.isnan(b.mass)
+        if not unknown.any():
+            return tables
+        total = b.mass[(b.kind == FREE) & ~unknown].sum()
+        return tables._replace(bodies=b._replace(mass=np.where(unknown, total if total > 0 else 1.0, b.mass)))
+
+    def check_new(self, blocks) -> None:
+        """Refuse bodies that come to a running simulation and do not fit it."""
+        tables = join_all(blocks)
+        if np.isnan(tables.bodies.mass).any():
+            raise InputError("A wall that comes later and moves freely needs mass=...; give it.")
+        if self.cell is not None:
+            self._check_cell(tables)
+
+    def _check_cell(self, tables: Tables) -> None:
+        """Bodies that fit the cell, and walls that do not cross its border."""
+        cell, b = self.cell, tables.bodies
+        inverse = np.linalg.inv(cell.vectors.T)
+        width = float((1 / np.sqrt((inverse**2).sum(axis=1)))[cell.periodic].min())
+        big = np.flatnonzero(4 * b.size > width * (1 + 1e-12))
+        if big.size:
+            raise InputError(
+                f"Body {int(b.identity[big[0]])} is {2 * b.size[big[0]]:.3g} wide and the cell {width:.3g}: it would "
+                "meet its own image; take a cell at least twice as wide as its bodies."
+            )
+        for normal in tables.planes.normal:
+            across = np.abs(cell.vectors[cell.periodic] @ normal)
+            if across.max() > 1e-9 * np.abs(cell.vectors).max():
+                raise InputError(
+                    f"A plane of normal {normal[: self.dimension].tolist()} lies across a periodic direction of the "
+                    "cell; take the plane away, or make the cell open there."
+                )
 
     def law_table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The laws of all pairs of materials that can meet: a free body's with that of any other body."""

@@ -38,6 +38,8 @@ class Mobility(NamedTuple):
     inverse: np.ndarray  # (N, 3, 3) inverse inertias in space; (0, 3, 3) where all bodies are homogeneous balls
     kappa: float  # m r^2 / I of a homogeneous ball
     dimension: int
+    linear: np.ndarray = np.zeros((0, 3))  # (N, 3) inverse masses by direction where bodies are held or a cell moves
+    length: float = 0.0  # of a cell that moves: see `full`, m
 
 
 class Plan(NamedTuple):
@@ -113,7 +115,7 @@ class Equations(Protocol):
     def store(self, found, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse and status as memory; returns the largest distance to a cone and the sum of |P|^2."""
 
-    def book(self, found, step, rows, body_kind, works) -> None:
+    def book(self, found, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4): normal, tangential, rolling, drive."""
 
     def separations(self, rows) -> np.ndarray:

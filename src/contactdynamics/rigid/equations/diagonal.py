@@ -377,9 +377,9 @@ class Diagonal(Held):
         """Multiply the impulses of each group by its ``factor`` (G,)."""
         shrink(rows, self.active, group, factor)
 
-    def book(self, pairs, step, rows, body_kind, works) -> None:
+    def book(self, pairs, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
-        book_contacts(step.before, rows, body_kind, pairs.law, self.active, works)
+        book_contacts(step.before, rows, bodies.kind, pairs.law, self.active, works)
 
     def separations(self, rows) -> np.ndarray:
         """(count,) U_n."""

@@ -1,7 +1,11 @@
-"""Full equations: clusters, planes that turn, and all laws; frames, lever arms and the full block of W.
+"""Full equations: clusters, planes that turn, bodies held in some directions, borders of cells that move, all laws.
 
-A contact is solved exactly with the other ones held, and the velocities of its two bodies are corrected at once
-(2004, eq. 37).
+Frames, lever arms and the full block of W. A contact is solved exactly with the other ones held, and the velocities of
+its two bodies are corrected at once (2004, eq. 37).
+
+Across the border of a cell, b is met in its image at x_b + S, which moves by L S more than b, with the velocity gradient
+L of the cell. Where the cell moves, the last three rows of the bodies are the columns of L times a length l, and
+``image`` is S / l: they take part in U and in impulses like bodies.
 """
 
 from typing import NamedTuple
@@ -12,8 +16,10 @@ from ..._jit import kernel
 from ...problem.laws import _slide, natural_map, solve_three
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, STATIC, TAU, TENSION
 from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
+from ..motion import is_held
 from ..search.contract import FULL
 from ..search.pairs import pair_size
+from ..space import image
 from .contract import (
     KERNELS,
     Explicit,
@@ -42,13 +48,16 @@ class FullContacts(NamedTuple):
     delassus: np.ndarray  # (m, 6, 6) for (P, M)
     sink: np.ndarray  # (m,) speed below the target that the solver may leave to this contact, m/s
     status: np.ndarray  # (m,)
+    image: np.ndarray  # (m, 3) S / l of a contact across the border of a cell that moves, else 0
 
 
 def full_contacts(room: int) -> FullContacts:
     """Empty arrays for ``room`` contacts."""
     rows = [np.empty(room, dtype=np.uint32) for _ in range(3)]
     shapes = ((3, 3), (3,), (3,), (3,), (3,), (3,), (6,), (6, 6), ())
-    return FullContacts(*rows, *(np.zeros((room, *shape)) for shape in shapes), np.zeros(room, dtype=np.int8))
+    return FullContacts(
+        *rows, *(np.zeros((room, *shape)) for shape in shapes), np.zeros(room, dtype=np.int8), np.zeros((room, 3))
+    )
 
 
 @kernel
@@ -74,8 +83,43 @@ def relative_velocity(rows, a, b, frame, arm_a, arm_b, out):
 
 
 @kernel
-def contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out):
-    """The block (6, 6) of W for the impulse and the moment of one contact; ``inverse`` (N, 3, 3) of the inertias."""
+def add_image(rows, frame, image, out):
+    """Add what the image of b moves more than b to U (3,)."""
+    if image[0] == 0.0 and image[1] == 0.0 and image[2] == 0.0:
+        return
+    cell = rows.shape[0] - 3
+    for j in range(3):
+        v = image[0] * rows[cell, j] + image[1] * rows[cell + 1, j] + image[2] * rows[cell + 2, j]
+        for i in range(3):
+            out[i] += frame[i, j] * v
+
+
+@kernel
+def contact_velocity(rows, contacts, k, out):
+    """U (3,) of contact ``k``, in its frame."""
+    frame = contacts.frame[k]
+    relative_velocity(rows, contacts.a[k], contacts.b[k], frame, contacts.arm_a[k], contacts.arm_b[k], out)
+    add_image(rows, frame, contacts.image[k], out)
+
+
+@kernel
+def add_held_block(rows, linear, a, b, frame, image, out):
+    """Add the part of translations to the block (6, 6) of W, with inverse masses ``linear`` (N, 3) by direction."""
+    cell = rows.shape[0] - 3
+    for c in range(3):
+        w = linear[a, c] + linear[b, c]
+        for m in range(3):
+            if image[m] != 0.0:
+                w += image[m] * image[m] * linear[cell + m, c]
+        for i in range(3):
+            for j in range(3):
+                out[i, j] += w * frame[i, c] * frame[j, c]
+
+
+@kernel
+def contact_block(rows, mobility, a, b, frame, arm_a, arm_b, image, out):
+    """The block (6, 6) of W for the impulse and the moment of one contact."""
+    inverse, held = mobility.inverse, mobility.linear.size > 0
     lever_a, lever_b, turn_a, turn_b = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((6, 3))
     for i in range(3):
         for c in range(3):
@@ -90,10 +134,12 @@ def contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out):
                 turn_b[i, c] += inverse[b, c, d] * lever_b[i, d]
     for i in range(6):
         for j in range(6):
-            total = rows[a, 6] + rows[b, 6] if i == j and i < 3 else 0.0
+            total = rows[a, 6] + rows[b, 6] if i == j and i < 3 and not held else 0.0
             for c in range(3):
                 total += lever_a[i, c] * turn_a[j, c] + lever_b[i, c] * turn_b[j, c]
             out[i, j] = total
+    if held:
+        add_held_block(rows, mobility.linear, a, b, frame, image, out)
 
 
 @kernel
@@ -115,29 +161,39 @@ def carried(d, one, two, turn_one, turn_two, out):
 
 
 @kernel
-def fill_contacts(pairs, balls, planes, places, bodies, laws, axes, step, mobility, out):
+def fill_contacts(space, pairs, balls, planes, places, bodies, laws, axes, step, mobility, out):
     """Fill ``out`` with the full contacts of the pairs; returns the sum of (rho b)^2 over them.
 
     ``places`` (S, 3) of the balls in space.
     """
     found, scale = 0, 0.0
-    second, gap, normal = pairs.second, pairs.gap, pairs.normal
-    inverse, dimension, h = mobility.inverse, mobility.dimension, step.h
+    first, second, gap, normal = pairs.first, pairs.second, pairs.gap, pairs.normal
+    dimension, h, length = mobility.dimension, step.h, mobility.length
     u_before, u_free, axis = np.empty(3), np.empty(3), np.empty(3)
-    frame, arm_a, arm_b = np.empty((3, 3)), np.empty(3), np.empty(3)
+    frame, arm_a, arm_b, shift = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(3)
     for k in range(pairs.kind.size):
         if pairs.kind[k] != FULL:
             continue
         a, b = pairs.a[k], pairs.b[k]
         rule = laws[pairs.law[k]]
-        # The contact point lies halfway in the gap.
+        # The contact point lies halfway in the gap; a meets b in its image.
+        shift[:] = 0.0
+        if k < pairs.balls:
+            i, j = first[k], second[k]
+            shift[0], shift[1], shift[2] = image(
+                space, places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
+            )
         for c in range(3):
             point = places[second[k], c] - (balls.radius[second[k]] + 0.5 * gap[k]) * normal[k, c]
-            arm_a[c], arm_b[c] = point - bodies.position[a, c], point - bodies.position[b, c]
+            arm_a[c], arm_b[c] = point + shift[c] - bodies.position[a, c], point - bodies.position[b, c]
+            shift[c] = shift[c] / length if length > 0.0 else 0.0
+            out.image[found, c] = shift[c]
         carried_axis(pairs, k, balls, planes, bodies.orientation, axes, axis)
         local_frame(normal[k], axis, dimension == 2, frame)
         relative_velocity(step.before, a, b, frame, arm_a, arm_b, u_before)
         relative_velocity(step.free, a, b, frame, arm_a, arm_b, u_free)
+        add_image(step.before, frame, shift, u_before)
+        add_image(step.free, frame, shift, u_free)
         out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
         out.frame[found], out.arm_a[found], out.arm_b[found] = frame, arm_a, arm_b
         r = target_velocity(gap[k], u_before[0], rule[RHO], h, step.anticipate, step.opening)
@@ -151,7 +207,7 @@ def fill_contacts(pairs, balls, planes, places, bodies, laws, axes, step, mobili
         bound = out.bound[found]
         bound[0], bound[1], bound[2], bound[3] = c1, c2, rule[ROLLING], rule[SPINNING]
         bound[4], bound[5] = h * rule[COHESION], h * rule[TENSION]
-        contact_block(step.free, inverse, a, b, frame, arm_a, arm_b, out.delassus[found])
+        contact_block(step.free, mobility, a, b, frame, arm_a, arm_b, shift, out.delassus[found])
         mean = out.delassus[found, 0, 0] + out.delassus[found, 1, 1]
         mean += out.delassus[found, 2, 2] if dimension == 3 else 0.0
         rho = dimension / mean
@@ -170,9 +226,11 @@ def fill_contacts(pairs, balls, planes, places, bodies, laws, axes, step, mobili
 
 
 @kernel
-def push(rows, inverse, a, b, frame, arm_a, arm_b, p, m):
+def push(rows, mobility, a, b, frame, arm_a, arm_b, image, p, m):
     """Apply the impulse ``p`` and the moment ``m`` (3,) in the frame of a contact to its bodies."""
     f, t, w = np.empty(3), np.empty(3), np.empty(3)
+    inverse, linear = mobility.inverse, mobility.linear
+    held = linear.size > 0
     for c in range(3):
         f[c] = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
         t[c] = frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2]
@@ -184,17 +242,22 @@ def push(rows, inverse, a, b, frame, arm_a, arm_b, p, m):
             d, e = (c + 1) % 3, (c + 2) % 3
             w[c] = arm[d] * f[e] - arm[e] * f[d] + t[c]
         for c in range(3):
-            rows[body, c] += sign * rows[body, 6] * f[c]
+            rows[body, c] += sign * (linear[body, c] if held else rows[body, 6]) * f[c]
             turn = inverse[body, c, 0] * w[0] + inverse[body, c, 1] * w[1] + inverse[body, c, 2] * w[2]
             rows[body, 3 + c] += sign * rows[body, 7] * turn
+    for k in range(3):
+        if image[k] != 0.0:
+            cell = rows.shape[0] - 3 + k
+            for c in range(3):
+                rows[cell, c] += image[k] * linear[cell, c] * f[c]
 
 
 @kernel
-def warm_start(rows, inverse, contacts):
+def warm_start(rows, mobility, contacts):
     """Add the impulses and moments that the contacts start with to the velocities."""
     for k in range(contacts.pair.size):
-        push(rows, inverse, contacts.a[k], contacts.b[k], contacts.frame[k], contacts.arm_a[k],
-                     contacts.arm_b[k], contacts.impulse[k], contacts.moment[k])  # fmt: skip
+        push(rows, mobility, contacts.a[k], contacts.b[k], contacts.frame[k], contacts.arm_a[k],
+             contacts.arm_b[k], contacts.image[k], contacts.impulse[k], contacts.moment[k])  # fmt: skip
 
 
 @kernel
@@ -283,12 +346,13 @@ def relative_spin(rows, a, b, frame, out):
 def sweep_contacts(rows, mobility, contacts, some, beta, last):
     """One sweep over the contacts ``some``: see `Kernels`; extrapolated are impulse and moment."""
     b, p, m, dp, dm = np.empty(6), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    change, inverse = 0.0, mobility.inverse
+    change = 0.0
     for at in range(some.size):
         k = some[at]
         i, j, w = contacts.a[k], contacts.b[k], contacts.delassus[k]
         frame, arm_a, arm_b = contacts.frame[k], contacts.arm_a[k], contacts.arm_b[k]
         relative_velocity(rows, i, j, frame, arm_a, arm_b, b[:3])
+        add_image(rows, frame, contacts.image[k], b[:3])
         relative_spin(rows, i, j, frame, b[3:])
         for c in range(3):
             b[c] -= contacts.target[k, c]
@@ -307,7 +371,7 @@ def sweep_contacts(rows, mobility, contacts, some, beta, last):
             dp[c], dm[c] = p[c] - dp[c], m[c] - dm[c]
             contacts.impulse[k, c], contacts.moment[k, c] = p[c], m[c]
             change += w[c, c] * dp[c] ** 2 + w[3 + c, 3 + c] * dm[c] ** 2
-        push(rows, inverse, i, j, frame, arm_a, arm_b, dp, dm)
+        push(rows, mobility, i, j, frame, arm_a, arm_b, contacts.image[k], dp, dm)
     return change
 
 
@@ -322,8 +386,7 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         w, bound, m = contacts.delassus[k], contacts.bound[k], contacts.moment[k]
         mean = w[0, 0] + w[1, 1] + (w[2, 2] if dimension == 3 else 0.0)
         rho = dimension / mean
-        relative_velocity(rows, contacts.a[k], contacts.b[k], contacts.frame[k], contacts.arm_a[k],
-                          contacts.arm_b[k], u)  # fmt: skip
+        contact_velocity(rows, contacts, k, u)
         square = 0.0
         for c in range(3):
             u[c] -= contacts.target[k, c]
@@ -391,7 +454,7 @@ def store_contacts(rows, contacts, tolerance, pairs):
     for k in range(contacts.pair.size):
         pair, frame, p, m = contacts.pair[k], contacts.frame[k], contacts.impulse[k], contacts.moment[k]
         if contacts.status[k] == SLIDING and p[0] > 0.0:
-            relative_velocity(rows, contacts.a[k], contacts.b[k], frame, contacts.arm_a[k], contacts.arm_b[k], u)
+            contact_velocity(rows, contacts, k, u)
             x, y = u[1] - contacts.target[k, 1], u[2] - contacts.target[k, 2]
             c1, c2, w = contacts.bound[k, 0], contacts.bound[k, 1], contacts.delassus[k]
             taken = min(c1 * w[1, 1], c2 * w[2, 2]) * p[0]
@@ -409,14 +472,18 @@ def store_contacts(rows, contacts, tolerance, pairs):
 
 
 @kernel
-def book_contacts(before, rows, kind, pairs_law, contacts, works):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive."""
+def book_contacts(before, rows, bodies, driven, pairs_law, contacts, works):
+    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive.
+
+    ``driven`` (3, 3): which components of the velocity gradient of a moving cell are imposed.
+    """
+    kind, held = bodies.kind, bodies.held
     u, v, s, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     for k in range(contacts.pair.size):
         a, b, frame = contacts.a[k], contacts.b[k], contacts.frame[k]
         arm_a, arm_b, p, m = contacts.arm_a[k], contacts.arm_b[k], contacts.impulse[k], contacts.moment[k]
-        relative_velocity(before, a, b, frame, arm_a, arm_b, u)
-        relative_velocity(rows, a, b, frame, arm_a, arm_b, v)
+        contact_velocity(before, contacts, k, u)
+        contact_velocity(rows, contacts, k, v)
         relative_spin(before, a, b, frame, s)
         relative_spin(rows, a, b, frame, t)
         book = works[pairs_law[contacts.pair[k]]]
@@ -427,6 +494,40 @@ def book_contacts(before, rows, kind, pairs_law, contacts, works):
             book[3] += driven_power(rows, a, arm_a, frame, p, m)
         if kind[b] == DRIVEN:
             book[3] -= driven_power(rows, b, arm_b, frame, p, m)
+        if held[a] > 0:
+            book[3] += held_power(rows, a, held[a], arm_a, frame, p, m)
+        if held[b] > 0:
+            book[3] -= held_power(rows, b, held[b], arm_b, frame, p, m)
+        book[3] -= cell_power(rows, contacts.image[k], driven, frame, p)
+
+
+@kernel
+def held_power(rows, body, held, arm, frame, p, m):
+    """The power of a contact on the directions in which a body is held: their velocity times impulse and torque."""
+    total, f = 0.0, np.empty(3)
+    for c in range(3):
+        f[c] = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
+    for c in range(3):
+        d, e = (c + 1) % 3, (c + 2) % 3
+        if is_held(held, c):
+            total += rows[body, c] * f[c]
+        if is_held(held, 3 + c):
+            turn = arm[d] * f[e] - arm[e] * f[d] + frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2]
+            total += rows[body, 3 + c] / rows[body, 7] * turn
+    return total
+
+
+@kernel
+def cell_power(rows, image, driven, frame, p):
+    """The power of a contact on the imposed components of a moving cell."""
+    total, cell = 0.0, rows.shape[0] - 3
+    for k in range(3):
+        if image[k] != 0.0:
+            for c in range(3):
+                if driven[c, k]:
+                    f = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
+                    total += image[k] * rows[cell + k, c] * f
+    return total
 
 
 @kernel
@@ -448,9 +549,7 @@ def separations(rows, contacts):
     """U_n (m,) of the contacts."""
     out, u = np.empty(contacts.pair.size), np.empty(3)
     for k in range(out.size):
-        relative_velocity(
-            rows, contacts.a[k], contacts.b[k], contacts.frame[k], contacts.arm_a[k], contacts.arm_b[k], u
-        )
+        contact_velocity(rows, contacts, k, u)
         out[k] = u[0]
     return out
 
@@ -462,8 +561,8 @@ def add_powers(free, rows, contacts, group, sums):
     for k in range(contacts.pair.size):
         a, b, frame = contacts.a[k], contacts.b[k], contacts.frame[k]
         one = sums[group[a] if rows[a, 6] > 0.0 else group[b]]
-        relative_velocity(rows, a, b, frame, contacts.arm_a[k], contacts.arm_b[k], u)
-        relative_velocity(free, a, b, frame, contacts.arm_a[k], contacts.arm_b[k], f)
+        contact_velocity(rows, contacts, k, u)
+        contact_velocity(free, contacts, k, f)
         relative_spin(rows, a, b, frame, s)
         relative_spin(free, a, b, frame, t)
         for c in range(3):
@@ -490,8 +589,9 @@ KERNELS[FullContacts] = Kernels(sweep_contacts, measure_contacts)
 class Full(Held):
     """The full contacts of a scene: see `Equations`.
 
-    They are not extrapolated. What a sweep leaves under a growing load is too small an impulse, and bodies sink by the
-    tolerance; what the extrapolation leaves may be too large, and opens the contacts of a block on three legs.
+    They are not extrapolated where bodies have lever arms or laws of their own. What a sweep leaves under a growing load
+    is too small an impulse, and bodies sink by the tolerance; what the extrapolation leaves may be too large, and opens
+    the contacts of a block on three legs.
     """
 
     number, ahead = FULL, False
@@ -507,11 +607,21 @@ class Full(Held):
         if not self.count:
             return 0.0
         scale = fill_contacts(
-            pairs, model.balls, model.planes, near.places, model.bodies, model.laws, model.law_axes, step, mobility,
+            near.space, pairs, model.balls, model.planes, near.places, model.bodies, model.laws, model.law_axes, step, mobility,
             self.active,
         )  # fmt: skip
-        warm_start(rows, mobility.inverse, self.active)
+        warm_start(rows, mobility, self.active)
+        self.ahead = self._is_light(model, mobility)
         return scale
+
+    def _is_light(self, model, mobility) -> bool:
+        """Whether all contacts are those of balls or of walls that do not turn, with Coulomb's law."""
+        c = self.active
+        if c.bound[:, 2:].any():
+            return False
+        bodies = np.unique(np.concatenate([c.a, c.b]))
+        heavy = bodies[~model.bodies.simple[bodies]]
+        return not mobility.inverse[heavy].any()
 
     def store(self, pairs, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse, moment and status with the pairs; returns the largest distance to a cone and sum |P|^2."""
@@ -525,9 +635,9 @@ class Full(Held):
         """Multiply the impulses of each group by its ``factor`` (G,)."""
         shrink(rows, self.active, group, factor)
 
-    def book(self, pairs, step, rows, body_kind, works) -> None:
+    def book(self, pairs, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
-        book_contacts(step.before, rows, body_kind, pairs.law, self.active, works)
+        book_contacts(step.before, rows, bodies, step.driven, pairs.law, self.active, works)
 
     def separations(self, rows) -> np.ndarray:
         """(count,) U_n."""

@@ -12,7 +12,7 @@ import numpy as np
 from ..._jit import kernel
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, TAU, TENSION
 from ...state import FREE, OPEN, SEPARATING
-from ..space import shortest
+from ..space import image, shortest
 from .contract import DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap
 from .pairs import Pairs, deepest_pair, head_of, pair_arrays, pair_size, recall, renumber
 
@@ -32,18 +32,30 @@ class Rules(NamedTuple):
     outlined: np.ndarray  # (S,) balls that only hold a part of a polygon: left out
     pulls: bool  # whether some law is sticky
     shaped: bool  # whether some ball is outlined
+    border: bool  # whether contacts across the border of the cell are full ones: it moves
 
 
 @kernel(inline=True)
-def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, position):
-    """U_n of a pair of bodies at the point p; the spin of a ball has no part in it."""
+def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, sx, sy, sz, position):
+    """U_n of a pair of bodies at the point p of b, s from its image; the spin of a ball has no part in it."""
     u = (rows[b, 0] - rows[a, 0]) * nx + (rows[b, 1] - rows[a, 1]) * ny + (rows[b, 2] - rows[a, 2]) * nz
     for side in range(2):
         body, sign = (a, -1.0) if side == 0 else (b, 1.0)
         if rows[body, 7] == 1.0:  # not a ball: w x arm, with s = w
             x, y, z = px - position[body, 0], py - position[body, 1], pz - position[body, 2]
+            if side == 0:
+                x, y, z = x + sx, y + sy, z + sz
             wx, wy, wz = rows[body, 3], rows[body, 4], rows[body, 5]
             u += sign * (nx * (wy * z - wz * y) + ny * (wz * x - wx * z) + nz * (wx * y - wy * x))
+    return u
+
+
+@kernel(inline=True)
+def image_velocity(rows, nx, ny, nz, sx, sy, sz, length):
+    """The part of U_n of a moving cell: see `equations.full`."""
+    u, cell = 0.0, rows.shape[0] - 3
+    for k, s in ((0, sx), (1, sy), (2, sz)):
+        u += s / length * (nx * rows[cell + k, 0] + ny * rows[cell + k, 1] + nz * rows[cell + k, 2])
     return u
 
 
@@ -66,15 +78,18 @@ def takes_part(gap, held, status, keep, sticky, near, anticipate, u, h, size):
 
 
 @kernel
-def find_ball_contacts(space, spheres, material, lists, rules, position, outlook, old, out):
-    """Active pairs of balls, in order, into ``out``; returns their number (more than its room: do it again)."""
+def find_ball_contacts(space, spheres, material, lists, rules, position, outlook, length, old, out):
+    """Active pairs of balls, in order, into ``out``; returns their number (more than its room: do it again).
+
+    ``length`` of a moving cell: see `equations.full`.
+    """
     # Arrays out of the tuples once: taken inside the loop, each is counted as a reference again and again.
     first, second, rule, kind, gaps, normal, source, bodies_a, bodies_b = (
         out.first, out.second, out.law, out.kind, out.gap, out.normal, out.source, out.a, out.b
     )  # fmt: skip
     places, radius, body = spheres.places, spheres.radius, spheres.body
     start, count, other = lists.start, lists.count, lists.other
-    law_index, simple_law, sticky_law, near_law, simple_body, outlined, pulls, shaped = rules
+    law_index, simple_law, sticky_law, near_law, simple_body, outlined, pulls, shaped, border = rules
     one, two, h, slack, anticipate, keep = outlook
     known_first, known_second, known_status, known = old.first, old.second, old.status, old.balls
     longest = 1
@@ -112,10 +127,14 @@ def find_ball_contacts(space, spheres, material, lists, rules, position, outlook
                 if anticipate:
                     u = (one[b, 0] - one[a, 0]) * nx + (one[b, 1] - one[a, 1]) * ny + (one[b, 2] - one[a, 2]) * nz
                     v = (two[b, 0] - two[a, 0]) * nx + (two[b, 1] - two[a, 1]) * ny + (two[b, 2] - two[a, 2]) * nz
+                    sx, sy, sz = image(space, places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi)
                     if one[a, 7] == 1.0 or one[b, 7] == 1.0:  # not balls: their spins have a part in it
                         px, py, pz = places[j, 0] - r * nx, places[j, 1] - r * ny, places[j, 2] - r * nz
-                        u = normal_velocity(one, a, b, nx, ny, nz, px, py, pz, position)
-                        v = normal_velocity(two, a, b, nx, ny, nz, px, py, pz, position)
+                        u = normal_velocity(one, a, b, nx, ny, nz, px, py, pz, sx, sy, sz, position)
+                        v = normal_velocity(two, a, b, nx, ny, nz, px, py, pz, sx, sy, sz, position)
+                    if border:
+                        u += image_velocity(one, nx, ny, nz, sx, sy, sz, length)
+                        v += image_velocity(two, nx, ny, nz, sx, sy, sz, length)
                     u = min(u, v)
                 status = known_status[k] if held else OPEN
                 if not takes_part(gap, held, status, keep, sticky_law[law], near_law[law], anticipate, u, h, r):
@@ -124,7 +143,10 @@ def find_ball_contacts(space, spheres, material, lists, rules, position, outlook
             if found < room:
                 first[found], second[found], rule[found], gaps[found] = i, j, law, gap
                 bodies_a[found], bodies_b[found] = a, b
-                kind[found] = DIAGONAL if plain and simple_body[b] and simple_law[law] else FULL
+                diagonal = plain and simple_body[b] and simple_law[law]
+                if border and diagonal:  # of places themselves: their difference is the shortest vector
+                    diagonal = x == places[j, 0] - xi and y == places[j, 1] - yi and z == places[j, 2] - zi
+                kind[found] = DIAGONAL if diagonal else FULL
                 normal[found, 0], normal[found, 1], normal[found, 2] = nx, ny, nz
                 source[found] = k if held else -1
             found += 1
@@ -139,7 +161,7 @@ def find_plane_contacts(spheres, material, normals, points, planes, rules, posit
     )  # fmt: skip
     places, radius, body, body_kind = spheres.places, spheres.radius, spheres.body, spheres.kind
     plane_body, plane_material = planes.body, planes.material
-    law_index, simple_law, sticky_law, near_law, simple_body, outlined, pulls, _ = rules
+    law_index, simple_law, sticky_law, near_law, simple_body, outlined, pulls, _, _ = rules
     one, two, h, slack, anticipate, keep = outlook
     known_first, known_second, known_status = old.first, old.second, old.status
     found, k, known, room = at, old.balls, old.first.size, first.size
@@ -163,8 +185,8 @@ def find_plane_contacts(spheres, material, normals, points, planes, rules, posit
                 v = (two[b, 0] - two[a, 0]) * nx + (two[b, 1] - two[a, 1]) * ny + (two[b, 2] - two[a, 2]) * nz
                 if turns or one[b, 7] == 1.0:
                     px, py, pz = places[i, 0] - r * nx, places[i, 1] - r * ny, places[i, 2] - r * nz
-                    u = normal_velocity(one, a, b, nx, ny, nz, px, py, pz, position)
-                    v = normal_velocity(two, a, b, nx, ny, nz, px, py, pz, position)
+                    u = normal_velocity(one, a, b, nx, ny, nz, px, py, pz, 0.0, 0.0, 0.0, position)
+                    v = normal_velocity(two, a, b, nx, ny, nz, px, py, pz, 0.0, 0.0, 0.0, position)
                 u = min(u, v)
             status = known_status[k] if held else OPEN
             if not takes_part(gap, held, status, keep, sticky_law[law], near_law[law], anticipate, u, h, r):
@@ -254,13 +276,14 @@ class BallSearch:
         outlined[np.searchsorted(balls.body, model.corners.body) + model.corners.part] = True
         simple_body = model.bodies.simple.copy()
         simple_body[planes.body] = ~turning(model)[planes.body]
+        simple_body &= model.bodies.held == 0
         sticky = (laws[:, [COHESION, TENSION]] > 0).any(axis=1)
         near_by = np.where(laws[:, RHO] > 0, 0.0, NEAR)
         self.rules = Rules(model.law_index, simple_law, sticky, near_by, simple_body, outlined, bool(sticky.any()),
-                           bool(outlined.any()))  # fmt: skip
+                           bool(outlined.any()), near.length > 0.0)  # fmt: skip
         self.present = not outlined.all()
         touched = simple_body[balls.body[~outlined]].all() and simple_body[planes.body].all()
-        self.all_diagonal = not self.present or bool(touched and simple_law.all())
+        self.all_diagonal = not self.present or bool(touched and simple_law.all() and not near.length > 0.0)
         return self.present
 
     @property
@@ -292,7 +315,7 @@ class BallSearch:
         while True:
             out = self._spare
             count = total = find_ball_contacts(
-                near.space, near.spheres, material, near.listed, self.rules, position, outlook, old, out
+                near.space, near.spheres, material, near.listed, self.rules, position, outlook, near.length, old, out
             )
             if len(model.planes.body):
                 total = find_plane_contacts(
@@ -329,6 +352,16 @@ class BallSearch:
         pairs, ball = self.found, self.found.second[places]
         reach = near.spheres.radius[ball] + 0.5 * pairs.gap[places]
         return near.places[ball] - reach[:, None] * pairs.normal[places]
+
+    def branches(self, model, near) -> tuple[np.ndarray, np.ndarray]:
+        """(K, 3) impulses and (K, 3) vectors between the centres."""
+        pairs, radius, position = self.found, near.spheres.radius, model.bodies.position
+        off = near.places - position[model.balls.body]  # of the balls from the centres of their bodies
+        length = radius[pairs.second] + pairs.gap
+        length[: pairs.balls] += radius[pairs.first[: pairs.balls]]
+        branch = length[:, None] * pairs.normal - off[pairs.second]
+        branch[: pairs.balls] += off[pairs.first[: pairs.balls]]
+        return np.where((pairs.status > SEPARATING)[:, None], pairs.impulse, 0.0), branch
 
     def deepest(self, model) -> Overlap:
         """The largest overlaps."""

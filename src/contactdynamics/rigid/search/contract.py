@@ -76,6 +76,9 @@ class Search(Protocol):
     def points(self, near, places) -> np.ndarray:
         """(k, 3) where the contacts in these ``places`` of the list act, m."""
 
+    def branches(self, model, near) -> tuple[np.ndarray, np.ndarray]:
+        """(K, 3) impulses on b in space, and (K, 3) from the centre of a (the contact point of a plane) to that of b."""
+
     def deepest(self, model) -> Overlap:
         """The largest overlaps."""
 

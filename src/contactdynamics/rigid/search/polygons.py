@@ -47,8 +47,8 @@ def takes_part(gap, held, status, sticky, outlook, a, b, n, p, position, size):
     if held and outlook.keep:
         return True
     u = min(
-        normal_velocity(outlook.one, a, b, n[0], n[1], 0.0, p[0], p[1], 0.0, position),
-        normal_velocity(outlook.two, a, b, n[0], n[1], 0.0, p[0], p[1], 0.0, position),
+        normal_velocity(outlook.one, a, b, n[0], n[1], 0.0, p[0], p[1], 0.0, 0.0, 0.0, 0.0, position),
+        normal_velocity(outlook.two, a, b, n[0], n[1], 0.0, p[0], p[1], 0.0, 0.0, 0.0, 0.0, position),
     )
     return gap + outlook.h * u < -1e-9 * size
 
@@ -241,6 +241,16 @@ class PolygonSearch(Touching):
             self._make_room(total)
         return self._take(out, total, pairs)
 
+    def branches(self, model, near) -> tuple[np.ndarray, np.ndarray]:
+        """(K, 3) impulses and (K, 3) vectors between the centres."""
+        t, position = self.found, model.bodies.position
+        impulse, branch = np.zeros((len(t.status), 3)), np.zeros((len(t.status), 3))
+        impulse[:, :2] = t.memory[:, :2]
+        branch[:, :2] = position[t.b, :2] - t.place[:, X:]
+        pairs = slice(0, t.planes)
+        branch[pairs, :2] += t.place[pairs, X:] - position[t.a[pairs], :2]
+        return impulse, branch
+
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`."""
         t, b = self.found, model.bodies
@@ -248,7 +258,7 @@ class PolygonSearch(Touching):
         if depth.max(initial=0.0) <= above:
             return 0.0
         inverse = np.empty((len(b.mass), 3, 3))
-        invert_inertia(b.kind, b.inertia, b.orientation, 2, inverse)
+        invert_inertia(b.kind, b.inertia, b.orientation, 2, inverse, b.held)
         return recover_touches(b.position, b.orientation, rows, t, inverse, depth, keep, most, model.gravity, b.mass)
 
     def sizes(self, model) -> np.ndarray:

@@ -1,0 +1,247 @@
+"""Periodic cells, at rest and deforming: images, momentum, energy, stress, files."""
+
+import numpy as np
+import pytest
+
+import contactdynamics as cd
+
+H = 1e-3
+
+
+def gas(d, n, cell, *, shift=None, friction=0.3, restitution=0.0, speed=1.0, seed=3, fill=0.38, cluster=False):
+    """``n``^d grains on a lattice in the cell, with random velocities; ``shift`` (N, d) whole numbers of vectors."""
+    rng = np.random.default_rng(seed)
+    made = cd.Scene(gravity=np.zeros(d), cell=cell)
+    made.material("m", density=1000.0)
+    made.contact("m", "m", friction=friction, restitution=restitution)
+    vectors = cell.vectors[:d, :d]
+    shares = (np.stack(np.meshgrid(*[np.arange(n)] * d, indexing="ij"), -1).reshape(-1, d) + 0.5) / n
+    place = shares @ vectors
+    velocity = speed * rng.normal(size=place.shape)
+    velocity -= velocity.mean(axis=0)
+    if shift is not None:
+        gradient = cell.rate_at(0.0)[:d, :d]
+        place, velocity = place + shift @ vectors, velocity + shift @ vectors @ gradient.T
+    radius = fill * np.sqrt((vectors**2).sum(axis=1)).min() / n
+    spin = rng.normal(size=len(place) if d == 2 else place.shape)
+    if cluster:
+        ends = np.zeros((2, d))
+        ends[:, 0] = -0.4 * radius, 0.4 * radius
+        for x, v, w in zip(place, velocity, spin, strict=True):
+            made.add(cd.Cluster([0.6 * radius] * 2, ends), material="m", position=x, velocity=v, spin=w)
+    else:
+        made.add_many(radius, material="m", position=place, velocity=velocity, spin=spin)
+    return made
+
+
+def closes(sim):
+    e = sim.energy
+    size = e.kinetic + abs(e.force_work) + abs(e.drive_work) + np.abs(e.normal_work).sum() + abs(e.inflow)
+    assert e.closure <= 1e-11 * size * sim.steps
+
+
+@pytest.mark.parametrize(("d", "cluster"), [(2, False), (3, False), (2, True), (3, True)])
+def test_a_packing_moved_by_lattice_vectors_moves_in_the_same_way(d, cluster):
+    # Each grain is replaced by another image of it. All differences of places are then rounded otherwise.
+    vectors = np.eye(d) + 0.3 * np.triu(np.ones((d, d)), 1).T
+    n = 5 if d == 2 else 3
+    still = np.zeros((n**d, d))
+    other = np.random.default_rng(1).integers(-2, 3, size=still.shape)
+    runs = []
+    for shift in (still, other):
+        sim = cd.Simulation(gas(d, n, cd.Cell(vectors), shift=shift, cluster=cluster), time_step=H, tolerance=1e-10)
+        sim.run(until=0.1, progress=False)
+        runs.append(sim)
+    one, two = runs
+    assert len(one.contacts.gap) > 5 and one.energy.kinetic < 0.9 * one.energy.inflow + one.energy.kinetic * 10
+    assert two.positions - other @ vectors == pytest.approx(one.positions, abs=1e-9)
+    assert two.velocities == pytest.approx(one.velocities, abs=1e-7)
+    assert np.abs((one.velocities * one.bodies.mass[:, None]).sum(axis=0)).max() < 1e-10 * one.bodies.mass.sum()
+    closes(one)
+    inside = two.cell.wrapped() @ np.linalg.inv(vectors)
+    assert inside.min() >= -1e-12 and inside.max() <= 1 + 1e-12
+    assert two.cell.wrapped() == pytest.approx(two.frame().wrapped(), abs=1e-12)
+
+
+@pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
+@pytest.mark.parametrize("d", [2, 3])
+def test_shear_for_ever_knows_no_border(d, penetration):
+    # Simple shear over two lengths: the cell is cut anew twice. Another choice of images, which move with the cell, gives
+    # the same motion; and momentum beyond the flow stays zero.
+    rate = np.zeros((d, d))
+    rate[0, 1] = 4.0
+    n = 6 if d == 2 else 4
+    cell = cd.Cell(np.ones(d), rate=rate)
+    still = np.zeros((n**d, d))
+    other = np.random.default_rng(1).integers(-1, 2, size=still.shape)
+    runs = []
+    for shift in (still, other):
+        made = gas(d, n, cell, shift=shift, speed=0.2)
+        sim = cd.Simulation(made, time_step=H, tolerance=1e-11, penetration=penetration)
+        sim.run(until=0.1, progress=False)
+        runs.append(sim)
+    one, two = runs
+    assert len(one.contacts.gap) > 3
+    moved = two.positions - one.positions  # whole numbers of the moved vectors: those of the start, sheared by 0.4
+    shares = moved @ np.linalg.inv(np.eye(d) + 0.1 * rate.T)
+    assert shares == pytest.approx(other, abs=1e-7)
+    assert two.velocities - moved @ rate.T == pytest.approx(one.velocities, abs=1e-5)
+    for sim in runs:
+        sim.run(until=0.52, progress=False)
+        closes(sim)
+        assert sim.cell.strain[0, 1] == pytest.approx(4 * 0.52)
+        assert abs(sim.cell.vectors[1, 0] - 0.08) < 1e-9 and sim.cell.volume == pytest.approx(1.0)
+        assert sim.watch.overlap < 0.2
+
+
+def test_a_cut_leaves_no_trace():
+    # The same run with a cell that is never cut anew: the lattice is the same, and so is the motion.
+    runs = []
+    for far in (0.51, 10.0):
+        sim = cd.Simulation(gas(2, 6, cd.Cell((1.0, 1.0), rate=[[0, 5.0], [0, 0]])), time_step=H, tolerance=1e-12)
+        sim.cell_motion.RECUT = far
+        sim.run(until=0.13, progress=False)
+        runs.append(sim)
+    one, two = runs
+    assert one.cell.vectors[1, 0] == pytest.approx(-0.35) and two.cell.vectors[1, 0] == pytest.approx(0.65)
+    assert one.positions == pytest.approx(two.positions, abs=1e-7)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_the_asked_stress_is_carried_by_the_contacts(d):
+    # Compressed from a gas: at rest the contact forces balance the asked stress, component by component.
+    cell = cd.Cell(np.ones(d), stress=500.0)
+    sim = cd.Simulation(gas(d, 5 if d == 2 else 4, cell, speed=0.3), time_step=2e-3, tolerance=1e-6, max_iterations=5000)
+    sim.run(until=3.0, progress=False)
+    closes(sim)
+    assert sim.cell.volume < 0.9
+    stress = sim.cell.stress
+    assert stress == pytest.approx(500.0 * np.eye(d), abs=5.0)
+    assert np.abs(sim.cell.rate).max() < 1e-2 and np.abs(sim.cell.kinetic_stress).max() < 1.0
+    from contactdynamics import analysis
+
+    moments = analysis.grain_moments(sim.frame()).sum(axis=0) / sim.cell.volume
+    assert moments == pytest.approx(stress, abs=1e-6 * 500)
+
+
+def test_a_shear_stress_is_carried_too_and_the_work_of_the_cell_is_in_the_ledger():
+    cell = cd.Cell((1.0, 1.0), stress={"xx": 500.0, "yy": 500.0, "xy": -60.0})
+    sim = cd.Simulation(gas(2, 6, cell, speed=0.3, friction=0.6), time_step=2e-3, tolerance=1e-6, max_iterations=5000)
+    sim.run(until=3.0, progress=False)
+    closes(sim)
+    assert sim.cell.stress[0] == pytest.approx([500.0, -60.0], abs=5.0)
+    assert sim.cell.strain[0, 1] > 0  # the asked shear drives it to positive rates
+
+
+def test_a_gas_in_shear_keeps_the_flow():
+    # Frictionless elastic disks: v - L x has no mean and no gradient of its own, whatever the collisions do.
+    rate = np.array([[0.0, 2.0], [0.0, 0.0]])
+    made = gas(2, 8, cd.Cell((1.0, 1.0), rate=rate), friction=0.0, restitution=1.0, speed=0.0, fill=0.3)
+    rng = np.random.default_rng(0)
+    sim = cd.Simulation(made, time_step=H)
+    sim.rows[:, :2] = sim.bodies.position[:, :2] @ rate.T + 0.5 * rng.normal(size=(64, 2))
+    sim.ledger.kinetic = sim._kinetic()
+    sim.run(until=2.0, progress=False)
+    beyond = sim.velocities - sim.positions @ rate.T
+    noise = beyond.std() / np.sqrt(64)
+    gradient = np.polyfit(sim.positions[:, 1], sim.velocities[:, 0], 1)[0]
+    assert abs(gradient - 2.0) < 5 * noise / sim.positions[:, 1].std()
+    assert sim.energy.drive_work > 0  # the work of the shear heats the gas
+    closes(sim)
+
+
+@pytest.mark.parametrize("stress", [None, {"yy": 300.0}])
+def test_a_cell_goes_on_from_a_file_with_the_same_bits(tmp_path, stress):
+    def made():
+        return gas(2, 6, cd.Cell((1.0, 1.0), rate=[[0, 3.0], [0, 0]], stress=stress))
+
+    whole = cd.Simulation(made(), time_step=H)
+    whole.run(until=0.4, progress=False)
+    half = cd.Simulation(made(), time_step=H, recorders=cd.HDF5(tmp_path / "a.h5", every=100))
+    half.run(until=0.2, progress=False)
+    again = cd.Simulation.from_file(tmp_path / "a.h5")
+    again.run(until=0.4, progress=False)
+    assert (again.positions == whole.positions).all() and (again.cell.vectors == whole.cell.vectors).all()
+    assert again.cell.strain == pytest.approx(whole.cell.strain)
+    with cd.open(tmp_path / "a.h5") as recording:
+        frame = recording[-1]
+        assert (frame.cell == half.cell.vectors).all() and frame.periodic.all() and (frame.rate == half.cell.rate).all()
+
+
+def test_walls_across_an_open_direction():
+    # Grains fall on a floor in a cell that is periodic along x: the floor carries their weight, and nobody leaves.
+    made = cd.Scene(gravity=(0, -9.81), cell=cd.Cell((1.0, 1.0), periodic=(True, False)))
+    made.material("m", density=1000.0)
+    made.contact("m", "m", friction=0.3)
+    made.add(cd.HalfPlane(normal=(0, 1)), material="m", fixed=True)
+    place = [(0.05 + 0.1 * i, 0.06 + 0.11 * j) for i in range(10) for j in range(4)]
+    made.add_many(0.049, material="m", position=place, velocity=[(1.0, 0.0)] * 40)
+    sim = cd.Simulation(made, time_step=H, tolerance=1e-5)
+    sim.run(until=1.5, progress=False)
+    c = sim.contacts
+    floor = c.impulse[c.bodies[:, 0] == 0, 0].sum() / H
+    weight = 9.81 * sim.bodies.mass[1:].sum()
+    assert floor == pytest.approx(weight, rel=0.02)
+    assert sim.positions[1:, 0].max() > 1.0  # unwrapped: some have gone across the border
+    assert sim.cell.wrapped()[1:, 0].max() < 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"vectors": (1.0, -1.0)}, "positive"),
+        ({"vectors": [(1.0, 0.0), (2.0, 0.0)]}, "span no area"),
+        ({"vectors": "a"}, "Cell"),
+        ({"vectors": (1.0, 1.0), "periodic": (False, False)}, "one of them True"),
+        ({"vectors": (1.0, 1.0), "periodic": (True, False), "stress": {"yy": 1.0}}, "not periodic along y"),
+        ({"vectors": (1.0, 1.0), "periodic": (True, False), "rate": [[0, 1], [0, 0]]}, "not periodic"),
+        ({"vectors": (1.0, 1.0), "stress": {"zz": 1.0}}, "xx, xy, yy"),
+        ({"vectors": (1.0, 1.0), "rate": [1, 2]}, "2 x 2"),
+        ({"vectors": (1.0, 1.0), "rate": [[1, 0], [0, 0]], "stress": 3.0}, "same component"),
+        ({"vectors": (1.0, 1.0), "mass": 0}, "positive"),
+    ],
+)
+def test_wrong_cells_are_told(options, words):
+    vectors = options.pop("vectors")
+    with pytest.raises(cd.InputError, match=words):
+        cd.Cell(vectors, **options)
+
+
+def test_what_does_not_fit_a_cell_is_told():
+    def made(radius=0.1, **options):
+        scene = cd.Scene(gravity=(0, 0), cell=cd.Cell((1.0, 1.0), **options))
+        scene.material("m", density=1.0)
+        scene.contact("m", "m", friction=0.0)
+        scene.add(cd.Disk(radius=radius), material="m")
+        return scene
+
+    with pytest.raises(cd.InputError, match="twice as wide"):
+        cd.Simulation(made(0.3), time_step=H)
+    with pytest.raises(cd.InputError, match="one thread"):
+        cd.Simulation(made(), time_step=H, threads=2)
+    scene = made(periodic=(False, True))
+    scene.add(cd.HalfPlane(normal=(0, 1)), material="m", fixed=True)
+    with pytest.raises(cd.InputError, match="across a periodic direction"):
+        cd.Simulation(scene, time_step=H)
+    with pytest.raises(cd.InputError, match="no cell that moves"):
+        cd.Simulation(made(stress=1.0), time_step=H).contact_problem()
+    with pytest.raises(cd.InputError, match="dimensions"):
+        cd.Scene(gravity=(0, 0, 0), cell=cd.Cell((1.0, 1.0)))
+    sim = cd.Simulation(made(), time_step=H)
+    with pytest.raises(cd.InputError, match="twice as wide"):
+        sim.add(cd.Disk(radius=0.3), material="m", position=(0.5, 0.5))
+
+
+def test_two_balls_in_the_smallest_cell_meet_on_the_right_side():
+    # The cell is 4.2 radii wide: each ball has the other one on both sides, and bounces to and fro between its images.
+    made = cd.Scene(gravity=(0, 0), cell=cd.Cell((0.42, 0.42)))
+    made.material("m", density=1.0)
+    made.contact("m", "m", friction=0.0, restitution=1.0)
+    made.add_many(0.1, material="m", position=[(0.0, 0.0), (0.21, 0.0)], velocity=[(0.5, 0.0), (-0.5, 0.0)])
+    sim = cd.Simulation(made, time_step=1e-4)
+    signs = []
+    for k in range(1, 60):
+        sim.run(until=0.005 * k, progress=False)
+        signs.append(np.sign(sim.velocities[0, 0]))
+    assert (np.abs(sim.velocities[:, 0]) == pytest.approx(0.5)) and np.count_nonzero(np.diff(signs)) > 8
+    assert sim.watch.overlap < 0.01

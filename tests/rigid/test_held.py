@@ -1,0 +1,141 @@
+"""Bodies held in some directions and free in others, against closed forms; in the solver as in the ledger."""
+
+import numpy as np
+import pytest
+
+import contactdynamics as cd
+from contactdynamics import loads
+
+H = 1e-3
+
+
+def scene(gravity, **law):
+    made = cd.Scene(gravity=gravity)
+    made.material("m", density=1000.0)
+    made.contact("m", "m", **({"friction": 0.3} | law))
+    return made
+
+
+def closes(sim, size):
+    assert sim.energy.closure <= 1e-10 * size
+    e = sim.energy
+    works = e.force_work + e.drive_work + e.normal_work.sum() + e.tangential_work.sum() + e.inflow
+    assert works == pytest.approx(e.kinetic, abs=1e-9 * size)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_a_body_on_rails_falls_along_them_alone(d):
+    s = scene((1.0, -2.0) if d == 2 else (1.0, -2.0, 3.0))
+    shape = cd.Disk(radius=0.1) if d == 2 else cd.Sphere(radius=0.1)
+    k = s.add(shape, material="m", position=np.zeros(d), free="y")
+    s.force(k, torque=1.0 if d == 2 else (1.0, 1.0, 1.0))
+    sim = cd.Simulation(s, time_step=H)
+    sim.run(until=1.0, progress=False)
+    body = sim.body(k)
+    assert body.velocity.tolist() == pytest.approx([0.0, -2.0, 0.0][:d]) and not np.any(body.spin)
+    assert body.position[1] == pytest.approx(-1.0) and not body.position[0]
+    m = body.mass
+    assert sim.energy.force_work == pytest.approx(0.5 * m * 4.0) and sim.energy.kinetic == pytest.approx(2.0 * m)
+    assert sim.energy.potential == pytest.approx(-2.0 * m)
+
+
+def test_a_lid_pushed_down_and_dragged_along_pulls_by_friction():
+    # A lid, free in y, driven in x, rests on a block on rails in x: the block is dragged with gamma N.
+    s = scene((0.0, 0.0))
+    s.add(cd.HalfPlane(normal=(0, 1)), material="m", fixed=True)
+    block = s.add(cd.Disk(radius=0.1), material="m", position=(0.0, 0.1), free="x")
+    lid = s.add(cd.HalfPlane(normal=(0, -1)), material="m", position=(0.0, 0.2), free="y", motion=(5.0, 0.0), mass=2.0)
+    s.force(lid, (0.0, -10.0))
+    sim = cd.Simulation(s, time_step=H, tolerance=1e-10)
+    sim.run(until=0.5, progress=False)
+    m = sim.body(block).mass
+    # The rails carry the normal force of the lid: the floor has no load, and the lid drags with 0.3 x 10 N.
+    assert sim.body(block).velocity[0] == pytest.approx(0.5 * 3.0 / m, rel=1e-6)
+    assert sim.body(lid).velocity.tolist() == pytest.approx([5.0, 0.0], abs=1e-9)
+    assert sim.body(lid).position[0] == pytest.approx(2.5) and sim.body(lid).position[1] == pytest.approx(0.2)
+    assert sim.energy.drive_work == pytest.approx(0.5 * 3.0 * 5.0, rel=1e-6)
+    closes(sim, 10.0)
+
+
+def test_a_wheel_on_an_axle_turns_with_its_own_inertia():
+    # A sphere rests on a cluster that turns about z alone: the torque of friction turns it with I_zz.
+    s = scene((0.0, 0.0, 0.0))
+    shape = cd.Cluster([0.2, 0.2, 0.15], [(0.0, 0.0, 0.0), (0.3, 0.1, 0.2), (-0.2, 0.3, 0.1)])
+    wheel = s.add(shape, material="m", position=(0, 0, 0), rotation=(0.9, 0.1, 0.3, -0.2), free="turn-z")
+    s.force(wheel, (3.0, 4.0, 5.0), torque=(1.0, 2.0, 6.0))
+    sim = cd.Simulation(s, time_step=H)
+    sim.run(until=0.2, progress=False)
+    b = sim.bodies
+    q = b.orientation[0]
+    from contactdynamics.quaternions import conjugate, product
+
+    axis = product(product(conjugate(q), np.array([0.0, 0, 0, 1])), q)[1:]
+    moment = (b.inertia[0] * axis**2).sum()
+    assert sim.body(wheel).spin.tolist() == pytest.approx([0, 0, 6.0 * 0.2 / moment]) and not sim.body(wheel).velocity.any()
+    assert sim.energy.kinetic == pytest.approx(0.5 * moment * (1.2 / moment) ** 2)
+    closes(sim, 1.0)
+
+
+@pytest.mark.parametrize("free", ["y", "x", "xy", "turn", "x turn"])
+def test_impacts_change_free_directions_alone_and_the_ledger_closes(free):
+    # A ball hits a held one obliquely, with friction and restitution. Against Newton's law by direction: what the
+    # ball loses, the held one gains in its free directions.
+    s = scene((0.0, 0.0), friction=0.5, restitution=0.8)
+    held = s.add(cd.Disk(radius=0.1), material="m", position=(0, 0), free=free)
+    ball = s.add(cd.Disk(radius=0.1), material="m", position=(0.16, 0.13), velocity=(-1.0, -1.3), spin=3.0)
+    sim = cd.Simulation(s, time_step=H, tolerance=1e-12)
+    m, before = sim.body(ball).mass, sim.body(ball).velocity
+    sim.run(until=0.05, progress=False)
+    lost = m * (before - sim.body(ball).velocity)
+    assert np.abs(lost).min() > 1e-2 * m
+    expected = [lost[c] if letter in free.split()[0].replace("turn", "") else 0.0 for c, letter in enumerate("xy")]
+    assert m * sim.body(held).velocity == pytest.approx(expected, abs=1e-12)
+    assert (abs(sim.body(held).spin) > 1e-3) == ("turn" in free)
+    closes(sim, m)
+
+
+def test_a_held_body_goes_on_from_a_file(tmp_path):
+    def made():
+        s = scene((0.0, -9.81))
+        s.add(cd.HalfPlane(normal=(0, 1)), material="m", fixed=True)
+        s.add_many(0.05, material="m", position=[(0.12 * i, 0.051 + 0.11 * j) for i in range(4) for j in range(3)])
+        drag = loads.ramp((0.0, 0.0), (0.2, 0.0), 0.0, 0.05)
+        lid = s.add(cd.HalfPlane(normal=(0, -1)), material="m", position=(0, 0.4), free="y", motion=drag)
+        s.force(lid, (0.0, -50.0))
+        return s
+
+    whole = cd.Simulation(made(), time_step=H, recorders=cd.HDF5(tmp_path / "a.h5", every=50))
+    assert whole.body(13).mass == pytest.approx(12 * whole.body(1).mass)  # of all other free bodies
+    whole.run(until=0.1, progress=False)
+    half = cd.Simulation(made(), time_step=H, recorders=cd.HDF5(tmp_path / "b.h5", every=50))
+    half.run(until=0.05, progress=False)
+    again = cd.Simulation.from_file(tmp_path / "b.h5")
+    again.run(until=0.1, progress=False)
+    assert (again.positions == whole.positions).all() and (again.velocities == whole.velocities).all()
+    assert whole.energy.closure < 1e-9 and whole.body(13).velocity[0] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"free": "q"}, "name directions"),
+        ({"free": ""}, "name a direction"),
+        ({"free": "xy turn"}, "which is all"),
+        ({"free": "y", "fixed": True}, "give one of them"),
+        ({"free": "y", "velocity": (1.0, 0.0)}, "in which it is held"),
+        ({"free": 3}, "name directions"),
+    ],
+)
+def test_wrong_directions_are_told(options, words):
+    with pytest.raises(cd.InputError, match=words):
+        scene((0.0, 0.0)).add(cd.Disk(radius=0.1), material="m", **options)
+
+
+def test_wrong_directions_in_space_are_told():
+    s = scene((0.0, 0.0, 0.0))
+    with pytest.raises(cd.InputError, match="about one"):
+        s.add(cd.Sphere(radius=0.1), material="m", free="turn-x turn-y")
+    with pytest.raises(cd.InputError, match="hold its turning"):
+        s.add(cd.Sphere(radius=0.1), material="m", free="turn-x", motion=cd.Drive(spin=(0, 1, 0)))
+    with pytest.raises(cd.InputError, match="no centre"):
+        s.add(cd.Plane(normal=(0, 0, 1)), material="m", free="turn-x")
