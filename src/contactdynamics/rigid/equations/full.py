@@ -186,6 +186,8 @@ def fill_contacts(space, pairs, balls, planes, places, bodies, laws, axes, step,
         for c in range(3):
             point = places[second[k], c] - (balls.radius[second[k]] + 0.5 * gap[k]) * normal[k, c]
             arm_a[c], arm_b[c] = point + shift[c] - bodies.position[a, c], point - bodies.position[b, c]
+            if length > 0.0 and k < pairs.balls and bodies.simple[a] and bodies.simple[b]:  # as in diagonal equations
+                arm_a[c], arm_b[c] = balls.radius[first[k]] * normal[k, c], -balls.radius[second[k]] * normal[k, c]
             shift[c] = shift[c] / length if length > 0.0 else 0.0
             out.image[found, c] = shift[c]
         carried_axis(pairs, k, balls, planes, bodies.orientation, axes, axis)
