@@ -71,7 +71,10 @@ def test_a_wheel_on_an_axle_turns_with_its_own_inertia():
 
     axis = product(product(conjugate(q), np.array([0.0, 0, 0, 1])), q)[1:]
     moment = (b.inertia[0] * axis**2).sum()
-    assert sim.body(wheel).spin.tolist() == pytest.approx([0, 0, 6.0 * 0.2 / moment]) and not sim.body(wheel).velocity.any()
+    assert (
+        sim.body(wheel).spin.tolist() == pytest.approx([0, 0, 6.0 * 0.2 / moment])
+        and not sim.body(wheel).velocity.any()
+    )
     assert sim.energy.kinetic == pytest.approx(0.5 * moment * (1.2 / moment) ** 2)
     closes(sim, 1.0)
 
@@ -139,3 +142,14 @@ def test_wrong_directions_in_space_are_told():
         s.add(cd.Sphere(radius=0.1), material="m", free="turn-x", motion=cd.Drive(spin=(0, 1, 0)))
     with pytest.raises(cd.InputError, match="no centre"):
         s.add(cd.Plane(normal=(0, 0, 1)), material="m", free="turn-x")
+
+
+def test_the_contact_problem_knows_held_directions():
+    # The freedoms of a body on rails are those of its rails: W of its contact with a fixed one is 1 / m along them.
+    s = scene((0.0, -1.0), friction=0.2)
+    s.add(cd.Disk(radius=0.1), material="m", position=(0, 0), fixed=True)
+    s.add(cd.Disk(radius=0.1), material="m", position=(0.12, 0.16), free="y")
+    sim = cd.Simulation(s, time_step=H)
+    problem, m = sim.contact_problem(from_rest=True, slack=1e-3), sim.body(1).mass
+    n, t = 0.8, 0.6  # components of the normal and the tangent along y
+    assert np.abs(problem.delassus) == pytest.approx(np.abs(np.outer([n, t], [n, t])) / m)

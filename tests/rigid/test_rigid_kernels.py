@@ -147,7 +147,9 @@ def test_relax(rng, loaded):
     c = crowd(rng)
     force, torque, gravity, h = rng.normal(size=(7, 3)), rng.normal(size=(7, 3)), rng.normal(size=3), 0.02
     rows = c.rows.copy()
-    motion.relax(rows, c.kind, c.mass, c.inertia, c.orientation, force, torque, gravity, h, loaded, np.zeros(7, dtype=np.int8))
+    motion.relax(
+        rows, c.kind, c.mass, c.inertia, c.orientation, force, torque, gravity, h, loaded, np.zeros(7, dtype=np.int8)
+    )
     before, after = twin.velocities(c.rows), twin.velocities(rows)
     for i in range(7):
         if c.kind[i] != twin.FREE:

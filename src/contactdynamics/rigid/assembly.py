@@ -12,8 +12,9 @@ def assemble(bodies: Bodies, free, inverse, written: list[Explicit], gaps: list,
     """M, J, the free velocity and the drift of contacts that are written out, kind by kind, with their ``gaps``.
 
     ``free`` (N, 8) rows of the bodies with the free velocity, ``inverse`` (N, 3, 3) inertias in space. Freedoms are
-    those of the free bodies, in the order of the rows: v and spin, 3 in the plane, else 6. What fixed and driven bodies
-    do is in the drift, and so are the targets of restitution and of gaps. Each contact has ``dimension`` components.
+    those of the free bodies, in the order of the rows: v and spin, 3 in the plane, else 6, without the held ones. What
+    fixed and driven bodies do is in the drift, and so are the targets of restitution and of gaps. Each contact has
+    ``dimension`` components.
     """
     from scipy.sparse import csr_array
 
@@ -32,11 +33,13 @@ def assemble(bodies: Bodies, free, inverse, written: list[Explicit], gaps: list,
         maps.append(csr_array((block.ravel(), (row, column)), (count * d, f * len(free))))
     g_map = csr_array(maps[1] - maps[0]).tocsc()
     u = np.concatenate([free[:, :3], free[:, 3:6] / free[:, 7:]], axis=1)[:, axes].ravel()
-    moves = np.repeat(bodies.kind == FREE, f)
+    moves = ((bodies.kind == FREE)[:, None] & ((bodies.held[:, None] >> np.array(axes)) & 1 == 0)).ravel()
     jacobian = g_map[:, moves].tocsr()
     jacobian.eliminate_zeros()
     boundary = (g_map[:, ~moves] @ u[~moves]).reshape(count, d)
-    form = BodyForm(_mass(bodies, inverse, d), jacobian, u[moves], boundary - contacts.target[:, :d])
+    mass, kept = _mass(bodies, inverse, d), moves[np.repeat(bodies.kind == FREE, f)]
+    mass = mass if kept.all() else csr_array(mass[kept][:, kept])
+    form = BodyForm(mass, jacobian, u[moves], boundary - contacts.target[:, :d])
     return ContactProblem.of_bodies(form, contacts.friction, np.concatenate(gaps))
 
 

@@ -1,9 +1,9 @@
 """The cell of a simulation: its shape, how it moves, and what it feels.
 
-Free components of the velocity gradient L are unknowns of the contact problem. An image of a body at x + S, with S a sum
-of cell vectors, moves by L S more than the body: a contact across the border has U = ... + L S, and its impulse P acts on
-L by P_i S_j (see `equations.full`). The asked stress does the work -V sigma_ij L_ij, the cell has the kinetic energy
-M l^2 L_ij^2 / 2: so contacts and cell are one mechanical system, and no feedback loop is needed.
+Free components of the velocity gradient L are unknowns of the contact problem. An image of a body at x + S, with S a
+sum of cell vectors, moves by L S more than the body: a contact across the border has U = ... + L S, and its impulse P
+acts on L by P_i S_j (see `equations.full`). The asked stress does the work -V sigma_ij L_ij, the cell has the kinetic
+energy M l^2 L_ij^2 / 2: so contacts and cell are one mechanical system, and no feedback loop is needed.
 
 Bodies keep their own positions and absolute velocities, wherever they have gone; nothing happens to them at a border.
 """

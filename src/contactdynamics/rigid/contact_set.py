@@ -265,7 +265,7 @@ class ContactSet:
         return Contacts(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def moments(self, model) -> np.ndarray:
-        """(3, 3) sum of P_i l_j over the contacts, l from the centre of a to that of b, or from a plane to it; N s m."""
+        """(3, 3) sum of P_i l_j over the contacts, l from the centre of a (or the plane) to that of b; N s m."""
         total = np.zeros((3, 3))
         for search in self.searches:
             impulse, branch = search.branches(model, self.near)

@@ -6,7 +6,7 @@ taken by the implicit midpoint rule, which keeps the energy and the size of the 
 rounding; its direction in space is kept to second order.
 
 A free body may be held, or driven, in some directions: bits 0 to 2 of ``held`` (N,) are its translations along x, y, z,
-bits 3 to 5 its turning about them, of which all, none or all but one are held. It has mass in its free directions alone.
+bits 3 to 5 its turning about them, of which all, none or all but one are held. It has mass in free directions alone.
 """
 
 import numpy as np

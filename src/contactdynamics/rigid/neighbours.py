@@ -362,7 +362,6 @@ class Neighbours:
         strain = float(np.abs(np.linalg.inv(back) - np.eye(3)).sum())
         return self.spheres._replace(places=np.ascontiguousarray(self.places @ back.T)), strain
 
-
     def derive(self, model) -> None:
         """Follow the balls and planes of the model: at the start, when bodies come or go, or are sorted."""
         balls, count = model.balls, len(model.balls.radius)

@@ -119,7 +119,9 @@ class Simulation(Access):
         if not (about is None or isinstance(about, dict)):
             raise InputError(f"Simulation got about={about!r}; give a dict of numbers and words.")
         if scene.cell is not None and threads > 1:
-            raise InputError(f"Simulation got threads={threads} and a cell; one thread sweeps a cell: leave threads out.")
+            raise InputError(
+                f"Simulation got threads={threads} and a cell; one thread sweeps a cell: leave threads out."
+            )
         self._take(scene)
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure

@@ -147,4 +147,3 @@ class Cell:
         rate = None if said["rate"] is None else function(said["rate"])
         return cls(said["vectors"], periodic=tuple(said["periodic"]), rate=rate, stress=said["stress"],
                    mass=said["mass"])  # fmt: skip
-

@@ -482,7 +482,7 @@ class Scene:
                     bits &= ~(1 << AXES.index(letter))
             else:
                 raise InputError(
-                    f"A body got free={free!r}; name directions such as \"y\" or \"{AXES[:d]}\", and "
+                    f'A body got free={free!r}; name directions such as "y" or "{AXES[:d]}", and '
                     f"{', '.join(words)} for turning."
                 )
         if bits == every or fixed:

@@ -3,9 +3,9 @@
 Frames, lever arms and the full block of W. A contact is solved exactly with the other ones held, and the velocities of
 its two bodies are corrected at once (2004, eq. 37).
 
-Across the border of a cell, b is met in its image at x_b + S, which moves by L S more than b, with the velocity gradient
-L of the cell. Where the cell moves, the last three rows of the bodies are the columns of L times a length l, and
-``image`` is S / l: they take part in U and in impulses like bodies.
+Across the border of a cell, b is met in its image at x_b + S, which moves by L S more than b, with the velocity
+gradient L of the cell. Where the cell moves, the last three rows of the bodies are the columns of L times a length l,
+and ``image`` is S / l: they take part in U and in impulses like bodies.
 """
 
 from typing import NamedTuple
@@ -103,23 +103,8 @@ def contact_velocity(rows, contacts, k, out):
 
 
 @kernel
-def add_held_block(rows, linear, a, b, frame, image, out):
-    """Add the part of translations to the block (6, 6) of W, with inverse masses ``linear`` (N, 3) by direction."""
-    cell = rows.shape[0] - 3
-    for c in range(3):
-        w = linear[a, c] + linear[b, c]
-        for m in range(3):
-            if image[m] != 0.0:
-                w += image[m] * image[m] * linear[cell + m, c]
-        for i in range(3):
-            for j in range(3):
-                out[i, j] += w * frame[i, c] * frame[j, c]
-
-
-@kernel
-def contact_block(rows, mobility, a, b, frame, arm_a, arm_b, image, out):
-    """The block (6, 6) of W for the impulse and the moment of one contact."""
-    inverse, held = mobility.inverse, mobility.linear.size > 0
+def contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out):
+    """The block (6, 6) of W for the impulse and the moment of one contact; ``inverse`` (N, 3, 3) of the inertias."""
     lever_a, lever_b, turn_a, turn_b = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((6, 3))
     for i in range(3):
         for c in range(3):
@@ -134,12 +119,26 @@ def contact_block(rows, mobility, a, b, frame, arm_a, arm_b, image, out):
                 turn_b[i, c] += inverse[b, c, d] * lever_b[i, d]
     for i in range(6):
         for j in range(6):
-            total = rows[a, 6] + rows[b, 6] if i == j and i < 3 and not held else 0.0
+            total = rows[a, 6] + rows[b, 6] if i == j and i < 3 else 0.0
             for c in range(3):
                 total += lever_a[i, c] * turn_a[j, c] + lever_b[i, c] * turn_b[j, c]
             out[i, j] = total
-    if held:
-        add_held_block(rows, mobility.linear, a, b, frame, image, out)
+
+
+@kernel
+def block_by_direction(rows, linear, a, b, frame, image, out):
+    """Replace the part of translations in the block (6, 6): inverse masses ``linear`` (N, 3) by direction."""
+    cell = rows.shape[0] - 3
+    for i in range(3):
+        out[i, i] -= rows[a, 6] + rows[b, 6]
+    for c in range(3):
+        w = linear[a, c] + linear[b, c]
+        for m in range(3):
+            if image[m] != 0.0:
+                w += image[m] * image[m] * linear[cell + m, c]
+        for i in range(3):
+            for j in range(3):
+                out[i, j] += w * frame[i, c] * frame[j, c]
 
 
 @kernel
@@ -209,7 +208,9 @@ def fill_contacts(space, pairs, balls, planes, places, bodies, laws, axes, step,
         bound = out.bound[found]
         bound[0], bound[1], bound[2], bound[3] = c1, c2, rule[ROLLING], rule[SPINNING]
         bound[4], bound[5] = h * rule[COHESION], h * rule[TENSION]
-        contact_block(step.free, mobility, a, b, frame, arm_a, arm_b, shift, out.delassus[found])
+        contact_block(step.free, mobility.inverse, a, b, frame, arm_a, arm_b, out.delassus[found])
+        if mobility.linear.size > 0:
+            block_by_direction(step.free, mobility.linear, a, b, frame, shift, out.delassus[found])
         mean = out.delassus[found, 0, 0] + out.delassus[found, 1, 1]
         mean += out.delassus[found, 2, 2] if dimension == 3 else 0.0
         rho = dimension / mean
@@ -591,9 +592,9 @@ KERNELS[FullContacts] = Kernels(sweep_contacts, measure_contacts)
 class Full(Held):
     """The full contacts of a scene: see `Equations`.
 
-    They are not extrapolated where bodies have lever arms or laws of their own. What a sweep leaves under a growing load
-    is too small an impulse, and bodies sink by the tolerance; what the extrapolation leaves may be too large, and opens
-    the contacts of a block on three legs.
+    They are not extrapolated where bodies have lever arms or laws of their own. What a sweep leaves under a growing
+    load is too small an impulse, and bodies sink by the tolerance; what the extrapolation leaves may be too large, and
+    opens the contacts of a block on three legs.
     """
 
     number, ahead = FULL, False
@@ -609,8 +610,8 @@ class Full(Held):
         if not self.count:
             return 0.0
         scale = fill_contacts(
-            near.space, pairs, model.balls, model.planes, near.places, model.bodies, model.laws, model.law_axes, step, mobility,
-            self.active,
+            near.space, pairs, model.balls, model.planes, near.places, model.bodies, model.laws, model.law_axes, step,
+            mobility, self.active,
         )  # fmt: skip
         warm_start(rows, mobility, self.active)
         self.ahead = self._is_light(model, mobility)

@@ -936,9 +936,9 @@ class Spatial(Held):
         """Multiply the impulses of each group by its ``factor`` (G,)."""
         shrink(rows, self.active, group, factor)
 
-    def book(self, touches, step, rows, body_kind, works) -> None:
+    def book(self, touches, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
-        book_contacts(step.before, rows, body_kind, touches, self.active, works)
+        book_contacts(step.before, rows, bodies.kind, touches, self.active, works)
 
     def separations(self, rows) -> np.ndarray:
         """(count,) U_n."""

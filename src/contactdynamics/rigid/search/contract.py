@@ -77,7 +77,7 @@ class Search(Protocol):
         """(k, 3) where the contacts in these ``places`` of the list act, m."""
 
     def branches(self, model, near) -> tuple[np.ndarray, np.ndarray]:
-        """(K, 3) impulses on b in space, and (K, 3) from the centre of a (the contact point of a plane) to that of b."""
+        """(K, 3) impulses on b in space, and (K, 3) from the centre of a (the contact on a plane) to that of b."""
 
     def deepest(self, model) -> Overlap:
         """The largest overlaps."""

@@ -241,16 +241,6 @@ class PolygonSearch(Touching):
             self._make_room(total)
         return self._take(out, total, pairs)
 
-    def branches(self, model, near) -> tuple[np.ndarray, np.ndarray]:
-        """(K, 3) impulses and (K, 3) vectors between the centres."""
-        t, position = self.found, model.bodies.position
-        impulse, branch = np.zeros((len(t.status), 3)), np.zeros((len(t.status), 3))
-        impulse[:, :2] = t.memory[:, :2]
-        branch[:, :2] = position[t.b, :2] - t.place[:, X:]
-        pairs = slice(0, t.planes)
-        branch[pairs, :2] += t.place[pairs, X:] - position[t.a[pairs], :2]
-        return impulse, branch
-
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`."""
         t, b = self.found, model.bodies

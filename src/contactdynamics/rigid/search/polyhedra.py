@@ -50,8 +50,8 @@ def takes_part(gap, held, status, sticky, outlook, a, b, normal, point, position
         return True
     (nx, ny, nz), (px, py, pz) = normal, point
     u = min(
-        normal_velocity(outlook.one, a, b, nx, ny, nz, px, py, pz, position),
-        normal_velocity(outlook.two, a, b, nx, ny, nz, px, py, pz, position),
+        normal_velocity(outlook.one, a, b, nx, ny, nz, px, py, pz, 0.0, 0.0, 0.0, position),
+        normal_velocity(outlook.two, a, b, nx, ny, nz, px, py, pz, 0.0, 0.0, 0.0, position),
     )
     return gap + outlook.h * u < -1e-9 * size
 
@@ -262,7 +262,7 @@ class PolyhedronSearch(Touching):
     """Active contacts with polyhedra: see `Search`."""
 
     equations, first = (SPATIAL,), 1e-6
-    dimension, name, kept = 3, "joint", ("index", "place", "memory", "status")
+    dimension, name, kept, kind = 3, "joint", ("index", "place", "memory", "status"), "polyhedra"
 
     def derive(self, model, near) -> bool:
         """Follow balls, corners and faces of the model; whether there are polyhedra."""
@@ -324,7 +324,7 @@ class PolyhedronSearch(Touching):
         if depth.max(initial=0.0) <= above:
             return 0.0
         inverse = np.empty((len(b.mass), 3, 3))
-        invert_inertia(b.kind, b.inertia, b.orientation, 3, inverse)
+        invert_inertia(b.kind, b.inertia, b.orientation, 3, inverse, b.held)
         return recover_joints(b.position, b.orientation, rows, t, inverse, depth, keep, most, model.gravity, b.mass)
 
     def sizes(self, model) -> np.ndarray:

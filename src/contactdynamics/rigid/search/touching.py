@@ -5,6 +5,7 @@ import copy
 import numpy as np
 
 from ..._jit import kernel
+from ...errors import InputError
 from ...scenes.materials import COHESION, TENSION
 from .contract import Candidates, Overlap
 from .touches import FIRST, SECOND, SIZE, Rules, Touches, head_of, touch_arrays
@@ -31,7 +32,7 @@ class Touching:
 
     size, rests, needs_inertia, sortable = "one's inner radius", True, True, False
     first = 1e-3
-    dimension, name, kept = 2, "touch", ("index", "memory", "status")
+    dimension, name, kept, kind = 2, "touch", ("index", "memory", "status"), "polygons"
 
     def __init__(self):
         self.forget()
@@ -55,8 +56,14 @@ class Touching:
         self.found = head_of(filled, total, planes)
         return total
 
-    @staticmethod
-    def _rules(model) -> Rules:
+    @classmethod
+    def _rules(cls, model) -> Rules:
+        if model.bodies.held.any():
+            held = int(model.bodies.identity[model.bodies.held > 0][0])
+            raise InputError(
+                f"Body {held} is held in some directions in a scene with {cls.kind}, whose contacts do not know it; "
+                "take balls or clusters, or fix, drive or free it in all directions."
+            )
         return Rules(model.law_index, (model.laws[:, [COHESION, TENSION]] > 0).any(axis=1))
 
     @property
@@ -78,6 +85,15 @@ class Touching:
         out = np.zeros((len(places), 3))
         out[:, : self.dimension] = self.found.place[places, 1 + self.dimension :]
         return out
+
+    def branches(self, model, near) -> tuple[np.ndarray, np.ndarray]:
+        """(K, 3) impulses and (K, 3) vectors between the centres."""
+        t, position, d = self.found, model.bodies.position, self.dimension
+        impulse, point = np.zeros((len(t.status), 3)), np.zeros((len(t.status), 3))
+        impulse[:, :d], point[:, :d] = t.memory[:, :d], t.place[:, 1 + d : 1 + 2 * d]
+        branch, pairs = position[t.b] - point, slice(0, t.planes)
+        branch[pairs] += point[pairs] - position[t.a[pairs]]
+        return impulse, branch
 
     def deepest(self, model) -> Overlap:
         """The largest overlaps."""
