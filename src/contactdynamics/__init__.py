@@ -23,6 +23,7 @@ _NAMES = {
     "Law": "problem.laws",
     "Motion": "systems.motion",
     "Plane": "scenes.shapes.balls",
+    "Pressure": "scenes.pressure",
     "Polygon": "scenes.shapes.polygons",
     "Polyhedron": "scenes.shapes.polyhedra",
     "Rectangle": "scenes.shapes.polygons",
@@ -30,6 +31,7 @@ _NAMES = {
     "Simulation": "rigid.simulation",
     "Sphere": "scenes.shapes.balls",
     "System": "systems.system",
+    "Table": "files.tables",
     "analysis": "analysis",
     "contact_problem": "systems.schemes",
     "elastic": "systems.elastic",
@@ -61,6 +63,7 @@ if TYPE_CHECKING:  # what editors and type checkers see of the names above
     from .files.problems import read_solution as read_solution
     from .files.problems import write_problem as write_problem
     from .files.recorders import HDF5 as HDF5
+    from .files.tables import Table as Table
     from .problem.explore import explore_forces as explore_forces
     from .problem.form import BodyForm as BodyForm
     from .problem.form import ContactProblem as ContactProblem
@@ -71,6 +74,7 @@ if TYPE_CHECKING:  # what editors and type checkers see of the names above
     from .scenes import packings as packings
     from .scenes.cell import Cell as Cell
     from .scenes.loads import Drive as Drive
+    from .scenes.pressure import Pressure as Pressure
     from .scenes.scene import Scene as Scene
     from .scenes.shapes.balls import Disk as Disk
     from .scenes.shapes.balls import HalfPlane as HalfPlane

@@ -44,11 +44,13 @@ INSIDE = {
         {"motion"},
     ],
     "scenes": [
-        {"shapes.unions", "hooks", "loads", "pavement", "tables", "materials"}, {"shapes.balls", "outlets", "cell"},
-        {"shapes.polygons"}, {"shapes.polyhedra"}, {"shapes.clusters"}, {"masonry", "scene"}, {"packings"},
+        {"shapes.unions", "hooks", "loads", "pavement", "tables", "materials"},
+        {"shapes.balls", "outlets", "cell", "pressure"},
+        {"shapes.polygons"}, {"shapes.polyhedra"}, {"shapes.clusters", "filling"}, {"masonry", "scene"}, {"packings"},
     ],
     "files": [
-        {"soundness", "writing"}, {"hdf5", "fclib"}, {"archive", "recorders", "resume", "siconos"}, {"problems"},
+        {"soundness", "writing", "tables"}, {"hdf5", "fclib"}, {"archive", "recorders", "resume", "siconos"},
+        {"problems"},
     ],
     "rigid": [
         {"interrupts", "step", "space", "threads", "search.contract", "search.touches"},

@@ -9,6 +9,16 @@ from .fabric import directions, fabric
 from .forces import contact_forces, coordination, force_chains, mobilised_friction, normal_forces
 from .limits import load_factor
 from .masonry import thrust_line
+from .measures import (
+    backbone,
+    cell_stress,
+    dilation,
+    force_distribution,
+    granular_temperature,
+    inertial_number,
+    profile,
+    solid_fraction,
+)
 from .regions import Box, Cylinder, Under
 from .statics import balance, largest_push
 from .stress import grain_moments, stress, stress_map
@@ -20,24 +30,32 @@ __all__ = [
     "Cylinder",
     "Pressure",
     "Under",
+    "backbone",
     "balance",
     "bounding_disks",
+    "cell_stress",
     "contact_forces",
     "coordination",
+    "dilation",
     "directions",
     "fabric",
     "force_chains",
+    "force_distribution",
     "grain_moments",
+    "granular_temperature",
     "ground_pressure",
     "height",
+    "inertial_number",
     "interior",
     "largest_push",
     "load_factor",
     "mobilised_friction",
     "normal_forces",
     "packing_fraction",
+    "profile",
     "reciprocity",
     "slope",
+    "solid_fraction",
     "stress",
     "stress_map",
     "strip",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..scenes import hooks, packings  # noqa: F401, packings has the hooks of the package
+from ..scenes import hooks, packings, pressure  # noqa: F401, these have the hooks of the package
 from . import hdf5 as storage
 from . import soundness
 

@@ -27,6 +27,11 @@ class CellMotion:
         self.mass = float(bodies.mass[bodies.kind == FREE].sum()) if cell.mass is None else float(cell.mass)
         self.drive(0.0)
 
+    def become(self, cell) -> None:
+        """Go on as asked by another ``cell``, from the present shape."""
+        self.cell, self.moves, self.free = cell, cell.moves or self.moves, np.isfinite(cell.stress)
+        self.length = self.length or self.volume ** (1.0 / self.dimension)
+
     @property
     def volume(self) -> float:
         """Area in 2D."""
@@ -121,6 +126,26 @@ class CellView:
         out = np.array(array[:d, :d])
         out.flags.writeable = False
         return out
+
+    def impose(self, *, rate=None, stress=None, carry: bool = False) -> None:
+        """From the next step on have this ``rate`` and ``stress``, as in `Cell`, in the place of those of before.
+
+        With ``carry`` the bodies get the velocities of the flow, the change of the rate times their place: else they
+        start to move by contacts across the border alone. What bodies and cell gain is in the ledger's inflow.
+        """
+        sim, cell = self._sim, self._cell
+        cell.become(cell.cell.changed(rate, stress))
+        before = cell.gradient
+        cell.drive(sim.time + sim.time_step / 2)
+        if carry:
+            free = sim.bodies.kind == FREE
+            sim.rows[free, :3] += sim.bodies.position[free] @ (cell.gradient - before).T
+        with sim.scene.opened() as scene:
+            scene.cell = cell.cell
+        sim.contact_set.near.length, sim.contact_set.cell_mass = cell.length, cell.inverse_mass()
+        sim.contact_set.near.lists = None
+        sim.derive()
+        sim.ledger.enter_inflow(sim._kinetic())
 
     @property
     def vectors(self) -> np.ndarray:

@@ -130,6 +130,11 @@ class Cell:
             out[np.isfinite(self.stress)] = 0.0
         return out
 
+    def changed(self, rate, stress) -> "Cell":
+        """The same cell with another rate and stress."""
+        return Cell(self.vectors[: self.dimension, : self.dimension], rate=rate, stress=stress, mass=self.mass,
+                    periodic=tuple(bool(p) for p in self.periodic[: self.dimension]))  # fmt: skip
+
     # ---- files -------------------------------------------------------------------------------------------------------
 
     def to_file(self, functions) -> dict:

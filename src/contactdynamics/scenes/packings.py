@@ -12,6 +12,7 @@ from .. import quaternions
 from ..errors import InputError, as_numbers, check_flags, check_function, check_seed, is_number, is_one_of, is_whole
 from ..state import Balls, Bodies, Planes
 from . import pavement as circles
+from .filling import compress, random
 from .hooks import Hook, name_of
 from .masonry import Arch, arch, column, wall
 from .outlets import Outlet
@@ -29,10 +30,12 @@ __all__ = [
     "arch",
     "box",
     "column",
+    "compress",
     "lattice",
     "passing",
     "pavement",
     "rain",
+    "random",
     "resting_heights",
     "wall",
 ]
@@ -70,6 +73,27 @@ class Sieve:
     def uniform(cls, smallest: float, largest: float) -> "Sieve":
         """Diameters uniform in number between two values (the papers' grains), or all the same."""
         return cls([smallest, largest], [0.0, 1.0])
+
+    @classmethod
+    def by_volume(cls, smallest: float, largest: float) -> "Sieve":
+        """Diameters uniform by volume (mass) between two values."""
+        return cls([smallest, largest], [0.0, 1.0], by="mass")
+
+    @classmethod
+    def two(cls, small: float, large: float, *, share: float = 0.5) -> "Sieve":
+        """Two diameters; ``share`` of the number is small."""
+        if not (is_number(share) and 0 < share < 1):
+            raise InputError(f"Sieve.two got share={share!r}; give a number between 0 and 1.")
+        return cls([small, small, large, large], [0.0, share, share, 1.0])
+
+    @classmethod
+    def log_normal(cls, median: float, spread: float, *, cut: float = 2.5) -> "Sieve":
+        """Diameters whose logarithm is normal, with the deviation ``spread``, cut off at ``cut`` deviations."""
+        if not (is_number(spread) and is_number(cut) and spread > 0 and cut > 0):
+            raise InputError(f"Sieve.log_normal got spread={spread!r}, cut={cut!r}; give positive numbers.")
+        x = np.linspace(-cut, cut, 101)
+        share = np.array([0.5 * math.erf(v / math.sqrt(2)) for v in x])
+        return cls(median * np.exp(spread * x), (share - share[0]) / (share[-1] - share[0]))
 
     @property
     def smallest(self) -> float:
