@@ -68,7 +68,7 @@ def test_a_compressed_packing_is_isostatic_and_measured_alike():
 
 def pressed(tmp_path, name):
     scene = cd.Scene(gravity=(0, 0))
-    scene.material("m", density=1000.0)
+    scene.material("m", density=10.0)
     scene.contact("m", "m", friction=0.0)
     scene.add(cd.HalfPlane(normal=(0, 1)), material="m", fixed=True)
     left = scene.add(cd.HalfPlane(normal=(1, 0)), material="m", fixed=True)
