@@ -59,8 +59,8 @@ def run_experiment(context, name, quick, settings, from_data, out, force, help_a
         _use_headless_figures()
         summary, verdict = runner.run(experiment, parameters, out, quick=quick, force=force, before_scene=status.stop)
     _print_table(summary, verdict)
-    overlap = f"; {summary['overlap']}" if summary["overlap"] else ""
-    click.echo(f"{summary['seconds']:.1f} s{overlap}; written to {out}/")
+    audit = f"; {summary['audit']}" if summary["audit"] else ""
+    click.echo(f"{summary['seconds']:.1f} s{audit}; written to {out}/")
     return 0 if verdict.passed else 1
 
 
@@ -347,7 +347,7 @@ def resume(file, until, own):
     from .experiments import runner
 
     simulation = runner.resume(file, until, own=own, tell=lambda sentence: click.echo(f"cdyn: {sentence}", err=True))
-    click.echo(f"t = {simulation.time:g}, {simulation.steps} steps, {simulation.watch.says()}; added to {file}")
+    click.echo(f"t = {simulation.time:g}, {simulation.audit()}; added to {file}")
     completed = runner.complete(file, simulation)
     if completed is None:
         return 0

@@ -30,11 +30,10 @@ def progress_bar(simulation, count: int, wanted: bool | None):
                     f"t={simulation.time:.4g} {len(simulation.rows)} bodies {report.contacts} contacts "
                     f"{report.iterations} sweeps {report.residual:.0e}"
                 )
-                if done == count:
-                    text = f"t={simulation.time:.4g} {simulation.watch.says()}"
                 bar.update(task, completed=done, description=text)
 
         yield advance
+    Console(stderr=True).print(f"t = {simulation.time:.6g}: {simulation.audit()}", highlight=False, soft_wrap=True)
 
 
 @contextlib.contextmanager

@@ -265,3 +265,28 @@ def test_the_sentence_about_energy_names_the_solver_where_no_law_bounces():
 
     assert "lower the restitution" in energy_message(1.0, 1.0, 0.1, 3, 0.1)
     assert "smaller tolerance" in energy_message(1.0, 1.0, 0.1, 3, 0.1, restitution=False)
+
+
+def test_the_audit_says_what_the_log_has(tmp_path):
+    def build(name):
+        scene = cd.Scene(gravity=(0, 0, -9.81))
+        scene.material("m", density=1000.0)
+        scene.contact("m", "m", friction=0.4)
+        scene.add(cd.Plane((0, 0, 1)), material="m", fixed=True)
+        for k in range(12):
+            scene.add(
+                cd.Sphere(0.05), material="m", position=(0.07 * (k % 3), 0.07 * (k // 3 % 2), 0.05 + 0.11 * (k // 3))
+            )
+        options = {"time_step": 1e-3, "max_iterations": 2, "tolerance": 1e-6, "on_failure": "ignore"}  # some steps fail
+        return cd.Simulation(scene, **options, recorders=[cd.HDF5(tmp_path / name, every=10)], repair=True)
+
+    straight = build("a.h5").run(until=0.2, progress=False)
+    with cd.open(tmp_path / "a.h5") as recording:
+        worst = recording.log["residual"].max()
+    assert straight.failures > 0
+    said = straight.audit()
+    assert said.startswith(f"{straight.failures} of 200 steps not solved, worst residual {worst:.1e}, largest overlap")
+    share = float(said.split("closed to ")[1].split()[0])
+    assert 0 <= share < 1e-9
+    build("b.h5").run(until=0.1, progress=False)
+    assert build("b.h5").restore(tmp_path / "b.h5").run(until=0.2, progress=False).audit() == said

@@ -43,6 +43,7 @@ from contactdynamics.experiments.options import Option, Options  # noqa: F401  f
 from contactdynamics.files import hdf5 as storage
 from contactdynamics.files.recorders import HDF5
 from contactdynamics.rigid.simulation import Simulation
+from contactdynamics.rigid.watch import audit
 
 _PLACE = contextvars.ContextVar("place", default=None)  # folder and description of the run at work, its simulations
 REQUIRED = ("FIGURE", "PARAMETERS", "QUICK", "build", "check", "figure")
@@ -244,6 +245,12 @@ def _largest_overlap(outcomes) -> str | None:
     return max(seen, key=lambda watch: watch.overlap).says() if seen else None
 
 
+def _audit(outcomes) -> str | None:
+    """How well all simulations among the ``outcomes`` were solved, in a line; none where there are none."""
+    seen = list({id(one): one for one in outcomes if isinstance(one, Simulation)}.values())
+    return audit(seen) if seen else None
+
+
 def _finish(experiment: Experiment, outcome, parameters: dict, out: Path, quick: bool, begin: float, scenes=()):
     """Check and draw an outcome, and write both into ``out``; the summary and the verdict."""
     verdict = experiment.module.check(outcome, parameters)
@@ -268,6 +275,7 @@ def _finish(experiment: Experiment, outcome, parameters: dict, out: Path, quick:
             "checks": [row._asdict() for row in verdict.rows],
             "passed": verdict.passed,
             "overlap": _largest_overlap([*scenes, outcome]),
+            "audit": _audit([*scenes, outcome]),
             "seconds": round(seconds, 3),
         }
     )

@@ -18,6 +18,7 @@ def restore(simulation, path):
         scaled = storage.scaled_spins(recording)
         _check_order(path, tables, checkpoint)
         simulation._awaited = (path, recording.parameters.get("before_step"), recording.parameters.get("recorders", []))
+        residual = float(np.nanmax(recording.log["residual"], initial=0.0))
         simulation.steps, simulation.time = recording.frame_steps[-1].item(), float(recording.times[-1])
     simulation.scene.blocks, simulation._taken = [tables], 1
     simulation.failures, simulation.scene.count = (int(n) for n in checkpoint["numbers"][:2])
@@ -29,6 +30,7 @@ def restore(simulation, path):
         simulation.contact_set.move_cell(simulation.cell_motion.space(), recut=True)
     for part in (simulation.ledger, simulation.watch, simulation.contact_set):
         part.restore(checkpoint)
+    simulation.watch.residual = residual
     simulation.derive()
     if simulation._hardest is not None:
         simulation._hardest.goes_on = True

@@ -18,7 +18,7 @@ from .contact_set import ContactSet
 from .ledger import Ledger
 from .loading import Loading
 from .roster import Roster
-from .watch import Watch
+from .watch import Watch, audit
 
 
 class Access:
@@ -320,6 +320,10 @@ class Access:
             return None, None, None
         cell, d = self.cell_motion, self.model.dimension
         return cell.shape.T[:d, :d].copy(), cell.cell.periodic[:d], cell.gradient[:d, :d].copy()
+
+    def audit(self) -> str:
+        """One line on the run so far: steps not solved, worst residual, largest overlap, closure of the ledger."""
+        return audit([self])
 
     def restore(self, path) -> Self:
         """Take over the last state of a result file, to go on from it with the same bits.

@@ -353,6 +353,7 @@ class Simulation(Access):
             residual, sweeps, converged, contacts, found.worst, overlap.depth, found.cone, found.bipotential, message,
             overlap.share, left=left,
         )  # fmt: skip
+        self.watch.residual = max(self.watch.residual, residual)
         if overlap.share > self.watch.overlap:
             bodies = tuple(int(self.bodies.identity[row]) for row in (overlap.a, overlap.b))
             self.watch.enter(overlap.share, self.time, bodies)

@@ -25,6 +25,7 @@ class Watch:
 
     def __init__(self):
         self.overlap, self.time, self.bodies = 0.0, 0.0, (-1, -1)
+        self.residual = 0.0  # the worst of all steps
         self.told = set()  # what was told already
 
     def derive(self, bodies, balls, sizes) -> None:
@@ -66,6 +67,27 @@ class Watch:
         """Take over the largest overlap of a checkpoint; old files have none."""
         overlap, time, a, b = checkpoint.get("watch", np.array([0.0, 0.0, -1, -1])).tolist()
         self.enter(overlap, time, (int(a), int(b)))
+
+
+def audit(simulations) -> str:
+    """One line on runs that are done: steps not solved, worst residual, largest overlap, how the energy ledger closes.
+
+    The error of the ledger is relative to all the work that was done, or to the kinetic energy where that is more.
+    """
+    failed, steps = sum(sim.failures for sim in simulations), sum(sim.steps for sim in simulations)
+    residual = max(sim.watch.residual for sim in simulations)
+    shares = []
+    for energy in (sim.energy for sim in simulations):
+        contacts = sum(
+            float(np.abs(w).sum()) for w in (energy.normal_work, energy.tangential_work, energy.rolling_work)
+        )
+        moved = max(abs(energy.force_work) + abs(energy.drive_work) + contacts, energy.kinetic)
+        shares.append(energy.closure / moved if moved > 0 else 0.0)
+    overlap = max((sim.watch for sim in simulations), key=lambda watch: watch.overlap).says()
+    return (
+        f"{failed} of {steps} steps not solved, worst residual {residual:.1e}, {overlap}, energy ledger closed to "
+        f"{max(shares):.1e} of the work"
+    )
 
 
 @kernel
