@@ -44,6 +44,12 @@ function uncoded(codes, floor) {
   return out;
 }
 
+// A property that is computed when it is first asked for.
+function later(object, name, make) {
+  let value;
+  Object.defineProperty(object, name, { get: () => (value ??= make()) });
+}
+
 function summed(differences) {
   const out = new Int32Array(differences.length);
   for (let k = 0, sum = 0; k < out.length; k++) out[k] = sum += differences[k];
@@ -82,15 +88,27 @@ function openGroup({ columns, about }, shapes) {
       row++;
     }
     for (const name of ["speed", "spin", "pressure"]) frame[name] = uncoded(column(name), said[name]);
-    frame.contacts = openContacts(column, said, frame, { quantum, d, count, simple, plane, shapes });
-    frame.touching = new Float32Array(slot.length);
-    frame.force = new Float32Array(slot.length);
-    const c = frame.contacts;
-    for (let j = 0; j < c.count; j++)
-      for (const row of [c.rowA[j], c.rowB[j]]) {
-        frame.touching[row]++;
-        frame.force[row] = Math.max(frame.force[row], c.force[j]);
+    frame.contactCount = column("a") ? column("a").length : 0;
+    // Contacts are most of the work, and not always looked at: opened when they are.
+    later(frame, "contacts", () => openContacts(column, said, frame, { quantum, d, count, simple, plane, shapes }));
+    later(frame, "touching", () => {
+      const out = new Float32Array(slot.length);
+      const { rowA, rowB } = frame.contacts;
+      for (let j = 0; j < rowA.length; j++) {
+        out[rowA[j]]++;
+        out[rowB[j]]++;
       }
+      return out;
+    });
+    later(frame, "force", () => {
+      const out = new Float32Array(slot.length);
+      const { rowA, rowB, force } = frame.contacts;
+      for (let j = 0; j < rowA.length; j++) {
+        if (force[j] > out[rowA[j]]) out[rowA[j]] = force[j];
+        if (force[j] > out[rowB[j]]) out[rowB[j]] = force[j];
+      }
+      return out;
+    });
     return frame;
   });
 }
@@ -109,21 +127,23 @@ function openContacts(column, said, frame, { quantum, d, count, simple, plane, s
   const gap = uncoded(column("gap").map((code) => 8 * code), said.gap);
   const point = new Float32Array(3 * a.length);
   const offset = [0, 1, 2].map((i) => (i < d ? column("uvw"[i]) : null));
+  const normals = new Map();
   let row = 0;
   for (let k = 0; k < a.length; k++) {
     const hold = plane[b[k]] ? rowA[k] : rowB[k];
     if ((simple[a[k]] || plane[a[k]]) && (simple[b[k]] || plane[b[k]])) {
-      const out = [0, 0, 0];
       if (plane[a[k]] || plane[b[k]]) {
         const wall = plane[a[k]] ? rowA[k] : rowB[k];
-        const n = shapes.normalOf(frame, wall);
-        for (let i = 0; i < 3; i++) out[i] = frame.position[3 * hold + i] - shapes.radius[frame.slot[hold]] * n[i];
+        if (!normals.has(wall)) normals.set(wall, shapes.normalOf(frame, wall));
+        const n = normals.get(wall);
+        const r = shapes.radius[frame.slot[hold]];
+        for (let i = 0; i < 3; i++) point[3 * k + i] = frame.position[3 * hold + i] - r * n[i];
       } else {
         const share = shapes.radius[a[k]] / (shapes.radius[a[k]] + shapes.radius[b[k]]);
+        const [p, q] = [3 * rowA[k], 3 * rowB[k]];
         for (let i = 0; i < 3; i++)
-          out[i] = frame.position[3 * rowA[k] + i] * (1 - share) + frame.position[3 * rowB[k] + i] * share;
+          point[3 * k + i] = frame.position[p + i] * (1 - share) + frame.position[q + i] * share;
       }
-      point.set(out, 3 * k);
     } else {
       for (let i = 0; i < d; i++) point[3 * k + i] = frame.position[3 * hold + i] + quantum * offset[i][row];
       row++;

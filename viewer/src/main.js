@@ -51,7 +51,14 @@ async function show(k) {
   state.frame = k;
   frame = found;
   paint();
+  if (state.playing) ahead(k);
   return true;
+}
+
+// The next group of frames while this one is shown, so that playing does not wait for it.
+function ahead(k) {
+  const next = Math.floor(k / run.index.group) + 1;
+  if (next * run.index.group < run.count) run.group(next).catch(() => {});
 }
 
 function paint() {
@@ -70,15 +77,12 @@ function paint() {
 }
 
 function paintForces() {
-  const c = frame.contacts;
-  let most = 0;
-  for (let k = 0; k < c.count; k++) most = Math.max(most, c.force[k]);
-  if (!state.hold || !strongest) strongest = most;
+  if (state.forces && (!state.hold || !strongest)) strongest = frame.contacts.force.reduce((a, b) => Math.max(a, b), 0);
   const shown = stage.setForces(frame, state.forces && strongest > 0, state.threshold, strongest, 1);
   stage.bodies.visible = state.bodies;
   stage.shared.ghost.value = state.forces && !stage.flat ? 0.75 : 0;
   $("forces-said").textContent = state.forces
-    ? `${shown} of ${c.count} contacts, above ${short(state.threshold * strongest)} of ${short(strongest)}`
+    ? `${shown} of ${frame.contactCount} contacts, above ${short(state.threshold * strongest)} of ${short(strongest)}`
     : "";
 }
 
@@ -267,7 +271,7 @@ function loop(now) {
     clock.since = now;
   }
   $("work").textContent =
-    `${frame.bodies} bodies, ${frame.contacts.count} contacts, ${stage.triangles} triangles; ` +
+    `${frame.bodies} bodies, ${frame.contactCount} contacts, ${stage.triangles} triangles; ` +
     `${(stage.sent / 1e6).toFixed(2)} MB per frame to the graphics card, ${drawn.toFixed(1)} ms to ask for it` +
     (state.playing && api.rate ? `; ${api.rate.toFixed(0)} frames/s` : "");
 }

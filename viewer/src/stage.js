@@ -384,7 +384,7 @@ export class Stage {
       const toward = new THREE.Vector3(...direction).normalize();
       if (Math.abs(toward.z) > 0.999) toward.y -= 1e-4; // the controls cannot look straight along their own axis
       const narrow = Math.min(1, this.aspect || 1);
-      this.camera.position.copy(middle).addScaledVector(toward, (0.92 * reach) / Math.sin((Math.PI / 180) * 17.5) / narrow);
+      this.camera.position.copy(middle).addScaledVector(toward, (1.02 * reach) / Math.sin((Math.PI / 180) * 17.5) / narrow);
       this.camera.zoom = 1;
     }
     this.resize(true);
@@ -425,7 +425,7 @@ export class Stage {
       this.place[at + 1] = frame.position[3 * k + 1];
       this.place[at + 2] = frame.position[3 * k + 2];
       this.place[at + 3] = values[k];
-      this.turn.set(frame.turn.subarray(4 * k, 4 * k + 4), at);
+      for (let i = 0; i < 4; i++) this.turn[at + i] = frame.turn[4 * k + i];
     }
     this.shared.places.value.needsUpdate = true;
     this.shared.turns.value.needsUpdate = true;
