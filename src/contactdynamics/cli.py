@@ -252,6 +252,7 @@ def plot(file, time, what, out):
 
 
 FORMS = ("html", "vtk", "csv", "ovito")
+LARGE_PAGE = 40_000_000  # bytes
 
 
 @commands.command("view")
@@ -329,6 +330,9 @@ def export(file, html, vtk, csv, ovito, every, force):
                 done = write(recording, place, every=every, force=force, advance=advance)
             size = f", {done / 1e6:.1f} MB" if name == "html" else ""
             click.echo(f"written to {place}: {count} frames{size}")
+            if name == "html" and done > LARGE_PAGE:
+                less = -(-done * every // LARGE_PAGE)
+                click.echo(f"cdyn: The page is large for a mail; --every {less} makes it smaller.", err=True)
             if name == "ovito" and done:
                 click.echo(f"cdyn: {done} bodies with corners are left out: XYZ has balls alone, --vtk all.", err=True)
     return 0

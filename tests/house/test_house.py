@@ -272,6 +272,13 @@ def test_commands_and_links_of_the_documentation_exist(page):
     text = page.read_text()
     for command in re.findall(r"(?:`|bin/)cdyn ([a-z]+)", text):
         assert command in commands.commands, f"{page.name} names the command `cdyn {command}`"
+    for command, rest in re.findall(r"^ *(?:\.venv/bin/)?cdyn ([a-z]+)(.*)$", text, flags=re.MULTILINE):
+        assert command in commands.commands, f"{page.name} shows the command `cdyn {command}`"
+        known = {
+            flag for option in commands.commands[command].params for flag in [*option.opts, *option.secondary_opts]
+        }
+        for flag in re.findall(r"(?<=\s)--[a-z-]+", rest.partition("#")[0]):
+            assert flag in known, f"{page.name} gives `cdyn {command}` the option {flag}"
     for name in re.findall(r"cdyn (?:run|options) ([a-z0-9-]+)\b(?!\.py)", text):
         assert name in runner.names(), f"{page.name} names the experiment {name}"
     own = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)

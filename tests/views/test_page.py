@@ -3,6 +3,9 @@
 import http.client
 import json
 import re
+import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -232,3 +235,20 @@ def test_wrong_files_and_ports_of_view(files, tmp_path, capsys):
         assert cdyn("view", *arguments, "--no-browser") == 2
         said = capsys.readouterr().err
         assert said.startswith("cdyn: ") and said.count("\n") == 1
+
+
+def test_view_serves_until_it_is_interrupted(files):
+    command = [sys.executable, "-c", "from contactdynamics.cli import main; main()", "view", str(files / "flat.h5")]
+    process = subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        address = re.search(r"http://127\.0\.0\.1:(\d+)(/\S+/)", process.stdout.readline())
+        connection = http.client.HTTPConnection("127.0.0.1", int(address[1]), timeout=20)
+        connection.request("GET", address[2] + "index")
+        assert json.loads(connection.getresponse().read())["name"] == "flat.h5"
+        connection.close()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+        assert process.returncode == 0 and errors == ""
+    finally:
+        process.kill()
+        process.wait()
