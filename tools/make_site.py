@@ -178,6 +178,7 @@ def toctree(entries, caption: str = "", hidden: bool = False) -> str:
 def pages() -> None:
     """The pages of docs/ and the root, with links that hold on the site."""
     shutil.copytree(ROOT / "docs", SOURCE)
+    shutil.copytree(SOURCE / "images", SOURCE / "_extra" / "images")  # for pictures that stand in a page as HTML
     for name, target in ROOT_PAGES.items():
         text = (ROOT / name).read_text()
         (SOURCE / target).write_text(re.sub(r"\]\(docs/", "](", text))

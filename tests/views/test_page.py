@@ -1,5 +1,6 @@
 """The parts of the page: what is packed comes out again within its rounding; the server keeps to itself."""
 
+import hashlib
 import http.client
 import json
 import re
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -127,6 +129,13 @@ def test_a_page_is_one_file_that_asks_for_nothing(files, tmp_path):
     index = json.loads(re.search(r'id="index">(.*?)</script>', text)[1])
     assert index["materials"] == [NAME] and len(index["times"]) == 21
     assert cdyn("export", files / "flat.h5", "--html", tmp_path / "page.html") == 2  # not overwritten unasked
+
+
+def test_the_program_is_made_from_its_sources():
+    sources = sorted((Path(__file__).parents[2] / "viewer" / "src").glob("*.js"), key=lambda path: path.name)
+    assert len(sources) >= 5
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    assert f"made from viewer/src {digest};" in page.program()[:200], "run `make viewer`"
 
 
 def test_show_in_a_notebook(files, tmp_path):

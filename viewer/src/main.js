@@ -555,6 +555,7 @@ async function begin() {
     wire();
     const kept = readLink();
     $("follow-line").hidden = !served;
+    for (const name of "xyz") $(`view-${name}`).hidden = stage.flat;
     settle();
     const start = kept.frame ?? (served ? run.count - 1 : 0);
     frame = await run.frame(start);

@@ -522,18 +522,20 @@ export class Stage {
     this.tubeGeometry.setAttribute("to", new THREE.InterleavedBufferAttribute(buffer, 3, 3));
     this.tubeGeometry.setAttribute("strength", new THREE.InstancedBufferAttribute(new Float32Array(strength), 1));
     this.tubeGeometry.instanceCount = strength.length;
-    this.tubes.material.uniforms.thickness.value = (this.balls ? 0.35 : 0.12) * this.typical() * scale;
+    this.tubes.material.uniforms.thickness.value = 0.35 * this.typical() * scale;
     this.tubes.material.depthTest = !this.flat;
     this.sent += ends.byteLength + 4 * strength.length;
     return count;
   }
 
-  // Median radius of the free bodies.
+  // Median radius of the free bodies; blocks are about half as thick as the ball around them.
   typical() {
     if (this.typicalOf !== this.shapes) {
       const sizes = [];
+      const cornered = new Set(this.shapes.triangle_body || []);
       for (let k = 0; k < this.shapes.count; k++)
-        if (this.shapes.kind[k] === 0 && this.shapes.radius[k] > 0) sizes.push(this.shapes.radius[k]);
+        if (this.shapes.kind[k] === 0 && this.shapes.radius[k] > 0)
+          sizes.push(this.shapes.radius[k] * (cornered.has(k) ? 0.5 : 1));
       sizes.sort((a, b) => a - b);
       this.typicalRadius = sizes.length ? sizes[sizes.length >> 1] : 1;
       this.typicalOf = this.shapes;

@@ -125,7 +125,8 @@ class Painter:
         self.view = view_of(view, self.dimension, self.low, self.high, width / height)
         self.range = self._range(sample)
         self.strongest = max((touching(frame).normal_force.max(initial=0.0) for frame in sample), default=0.0)
-        sizes = self.shapes.radius[(self.shapes.frame.kinds == FREE) & (self.shapes.radius > 0)]
+        thick = np.where(np.isin(np.arange(len(self.shapes.radius)), rows), 0.5, 1.0) * self.shapes.radius
+        sizes = thick[(self.shapes.frame.kinds == FREE) & (thick > 0)]  # blocks: about half of the ball around them
         self.typical = float(np.median(sizes)) if len(sizes) else 1.0
 
     def _box(self, frames) -> tuple[np.ndarray, np.ndarray]:
@@ -273,7 +274,7 @@ class Painter:
             ends.append(np.stack([place[rows[keep]], t.point[keep]], axis=1))
             strength.append(np.minimum(share[keep], 1.0))
         ends, strength = np.concatenate(ends), np.concatenate(strength)
-        wide = (0.35 if len(frame.ball_bodies) else 0.12) * self.typical * scale * np.sqrt(strength)
+        wide = 0.35 * self.typical * scale * np.sqrt(strength)
         placed = self._placed(ends.reshape(-1, 3)).reshape(-1, 2, 3)
         nearer = 1e9 if flat else 0.0  # in the plane over everything
         raster.draw_tubes(image, depth, placed, np.maximum(wide, 1.0), ramp(FORCES, strength), nearer)
