@@ -168,6 +168,31 @@ def test_a_run_in_space(browser, pages):
     look.close()
 
 
+def test_polyhedra_are_drawn_and_picked(browser, tmp_path):
+    scene = cd.Scene(gravity=(0, 0, -9.81))
+    scene.material("m", density=1000.0)
+    scene.contact("m", "m", friction=0.3)
+    scene.add(cd.Plane((0, 0, 1)), material="m", fixed=True)
+    for k in range(3):
+        scene.add(cd.Box((0.4, 0.4, 0.4)), material="m", position=(k, 0, 0.2))
+    sim = cd.Simulation(scene, time_step=1e-3)
+    look = Looked(browser, sim.show().save(tmp_path / "boxes.html").as_uri())
+    look("document.getElementById('view-y').click()")
+    look.choose("colour", "kind")
+    picture, tint = look.pixels(), np.array([0xC9, 0xB4, 0x8F], dtype=float)
+    scale = (look.screen(3)[0] - look.screen(1)[0]) / 2.0  # pixels per metre, at the centres
+    for row in (1, 2, 3):
+        x, y = look.screen(row)
+        assert look("cdyn.stage.pickBody(...a)", [x, y]) == row
+        ratio = picture[y].astype(float) / tint
+        own = (ratio.std(axis=1) < 0.03) & (ratio.mean(axis=1) < 1.02)  # the tint, darker or brighter
+        start = max(0, x - round(0.45 * scale))
+        wide = int(own[start : x + round(0.45 * scale)].sum())
+        assert 0.4 * scale * 0.97 <= wide <= 0.4 * scale * 1.35  # the front face is nearer than the centre
+    assert look("cdyn.stage.pickBody(...a)", [(look.screen(1)[0] + look.screen(2)[0]) / 2, look.screen(1)[1]]) == -1
+    look.close()
+
+
 def test_play_scrub_pick_and_keys(browser, pages):
     look = Looked(browser, (pages / "flat.html").as_uri())
     page = look.page
@@ -226,6 +251,26 @@ def test_link_and_picture(browser, pages):
     assert again("[cdyn.state.frame, cdyn.state.colour]") == [11, "spin"]
     assert again("cdyn.stage.camera.position.toArray()") == pytest.approx(place, rel=1e-4, abs=1e-4)
     again.close()
+
+
+def test_a_notebook_shows_the_present_state(browser, tmp_path):
+    sim = flat(tmp_path / "run.h5", until=0.05)
+    (tmp_path / "cell.html").write_text(f"<!doctype html><body>{sim.show()._repr_html_()}</body>")
+    context = browser.new_context()
+    page = context.new_page()
+    errors = []
+    page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda e: errors.append(str(e)))
+    page.goto((tmp_path / "cell.html").as_uri())
+    inside = page.frames[1]
+    end = time.monotonic() + 20
+    while not inside.evaluate("() => !!(window.cdyn && (cdyn.ready || cdyn.failed))"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert inside.evaluate("() => cdyn.ready && cdyn.frame.bodies") == 8
+    inside.evaluate("() => document.getElementById('link').click()")
+    assert errors == []
+    context.close()
 
 
 def test_dark_and_light_can_be_read(browser, pages):

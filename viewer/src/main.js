@@ -351,13 +351,16 @@ function savePicture() {
 
 async function copyLink() {
   const text = link();
-  history.replaceState(null, "", text);
+  const said = [];
+  try {
+    history.replaceState(null, "", text); // not inside a notebook
+    said.push("it is in the address bar");
+  } catch {}
   try {
     await navigator.clipboard.writeText(text);
-    $("link-said").textContent = "copied; it is in the address bar too";
-  } catch {
-    $("link-said").textContent = "it is in the address bar";
-  }
+    said.push("it was copied");
+  } catch {}
+  $("link-said").textContent = said.join("; ") || "this page has no address of its own; save it to a file first";
 }
 
 function slice() {
