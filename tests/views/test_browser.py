@@ -217,6 +217,15 @@ def test_play_scrub_pick_and_keys(browser, pages):
     assert speed == pytest.approx(abs(1.5 - 9.81 * 0.2), rel=0.02)  # thrown upwards with 1.5 m/s, 0.2 s ago
     page.keyboard.press("t")
     look.until("cdyn.stage.trails.children.length === 1")
+    x, y = look.screen(5)
+    page.keyboard.down("Shift")
+    page.mouse.click(box["x"] + x, box["y"] + y)
+    page.keyboard.up("Shift")
+    look.until("cdyn.stage.trails.children.length === 2")
+    points = look("Array.from(cdyn.stage.trails.children[0].geometry.attributes.position.array)")
+    with cd.open(pages / "flat.h5") as recording:
+        way = np.array([frame.body(4).position for frame in recording])
+    assert np.array(points).reshape(-1, 3)[:, :2] == pytest.approx(way, abs=0.1 / 256)
     page.keyboard.press("Escape")
     assert look("cdyn.state.body") == -1
     page.keyboard.press("f")

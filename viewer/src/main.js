@@ -11,7 +11,7 @@ const $ = (id) => document.getElementById(id);
 
 const state = {
   frame: 0, playing: false, loop: true, speed: 1, colour: "speed", hold: false, range: [0, 1], forces: false,
-  threshold: 0.1, slice: "none", place: 0.5, thick: 0.1, trails: false, body: -1, contact: -1, curve: "energies",
+  threshold: 0.1, slice: "none", place: 0.5, thick: 0.1, trails: false, trailed: [], body: -1, contact: -1, curve: "energies",
   follow: true, bodies: true,
 };
 let run, stage, frame, values;
@@ -182,7 +182,9 @@ function paintContact(box) {
   }
 }
 
-function pick(x, y) {
+// ``more`` keeps the trail of the body that was picked before.
+function pick(x, y, more = false) {
+  state.trailed = more && state.body >= 0 ? [...state.trailed, state.body] : more ? state.trailed : [];
   state.contact = state.forces ? stage.pickContact(x, y, 8, state.threshold * strongest) : -1;
   const row = state.contact >= 0 ? -1 : stage.pickBody(x, y);
   state.body = row < 0 ? -1 : frame.slot[row];
@@ -191,11 +193,13 @@ function pick(x, y) {
   return state.contact >= 0 ? { contact: state.contact } : { body: state.body < 0 ? null : run.shapes.number[state.body] };
 }
 
-// The way of the chosen body through all frames.
+// The ways of the picked bodies through all frames.
+let trailing = 0;
 async function paintTrails() {
-  if (!state.trails || state.body < 0) return stage.setTrails([]);
-  const slot = state.body;
-  const lines = [[]];
+  const order = ++trailing;
+  const slots = [...new Set([...state.trailed, state.body])].filter((slot) => slot >= 0);
+  if (!state.trails || !slots.length) return stage.setTrails([]);
+  const lines = slots.map(() => [[]]);
   for (let k = 0; k < run.count; k++) {
     let one;
     try {
@@ -203,12 +207,14 @@ async function paintTrails() {
     } catch (error) {
       return tell(error.message);
     }
-    if (!state.trails || state.body !== slot) return;
-    const row = one.slot.indexOf(slot);
-    if (row >= 0) lines[lines.length - 1].push(...one.position.subarray(3 * row, 3 * row + 3));
-    else if (lines[lines.length - 1].length) lines.push([]);
+    if (order !== trailing) return; // others were asked for meanwhile
+    slots.forEach((slot, k) => {
+      const row = one.slot.indexOf(slot);
+      if (row >= 0) lines[k].at(-1).push(...one.position.subarray(3 * row, 3 * row + 3));
+      else if (lines[k].at(-1).length) lines[k].push([]); // it was away
+    });
   }
-  stage.setTrails(lines.filter((points) => points.length > 3));
+  stage.setTrails(lines.flat().filter((points) => points.length > 3));
 }
 
 // ---- time -----------------------------------------------------------------------------------------------------------
@@ -438,7 +444,7 @@ function wire() {
   let down = null;
   $("stage").addEventListener("pointerdown", (e) => (down = [e.offsetX, e.offsetY]));
   $("stage").addEventListener("pointerup", (e) => {
-    if (down && Math.hypot(e.offsetX - down[0], e.offsetY - down[1]) < 4) pick(e.offsetX, e.offsetY);
+    if (down && Math.hypot(e.offsetX - down[0], e.offsetY - down[1]) < 4) pick(e.offsetX, e.offsetY, e.shiftKey);
     down = null;
   });
   window.addEventListener("resize", paintCurves);
@@ -474,7 +480,7 @@ const KEYS = {
     $("colour").dispatchEvent(new Event("change"));
   },
   "+": () => turnSpeed(1), "-": () => turnSpeed(-1), "?": () => $("help").toggleAttribute("open"),
-  Escape: () => { state.body = state.contact = -1; paintPicked(); paintTrails(); },
+  Escape: () => { state.body = state.contact = -1; state.trailed = []; paintPicked(); paintTrails(); },
 };
 
 function turnSpeed(by) {

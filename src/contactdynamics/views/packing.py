@@ -45,7 +45,9 @@ def box(columns: dict[str, np.ndarray], about: dict | None = None) -> bytes:
         heads.append([name, kind, len(column), raw.shape[1]])
         parts.append(np.ascontiguousarray(raw.T).tobytes())
     head = json.dumps({"columns": heads, "about": about or {}}).encode()
-    return zlib.compress(len(head).to_bytes(4, "little") + head + b"".join(parts), 9)
+    return zlib.compress(
+        len(head).to_bytes(4, "little") + head + b"".join(parts), 6
+    )  # 9: 1 % smaller, three times as long
 
 
 def unbox(data: bytes) -> tuple[dict[str, np.ndarray], dict]:
