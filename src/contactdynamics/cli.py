@@ -226,6 +226,39 @@ def info(file):
             click.echo(line)
 
 
+@commands.command("audit")
+@click.argument("file")
+def audit_file(file):
+    """Check a result file: energies, impulses, overlaps, balance; the exit code is 1 where something does not hold."""
+    from .analysis.audit import audit
+    from .files import hdf5 as storage
+
+    with storage.open(file) as recording:
+        lines = audit(recording)
+    marks = {True: "holds", False: "FAILS", None: "-"}
+    for line in lines:
+        click.echo(f"{line.name:<16} {marks[line.holds]:<6} {line.words}")
+    failed = [line.name for line in lines if line.holds is False]
+    made = sum(line.holds is not None for line in lines)
+    click.echo(f"{file}: {', '.join(failed) + ' failed' if failed else f'all {made} checks hold'}")
+    return 1 if failed else 0
+
+
+@commands.command("compare")
+@click.argument("first")
+@click.argument("second")
+def compare_files(first, second):
+    """Say where two runs first differ: step, body, quantity and by how much; the exit code is 0 where nowhere."""
+    from .analysis.audit import compare
+    from .files import hdf5 as storage
+
+    with storage.open(first) as one, storage.open(second) as two:
+        found = compare(one, two)
+        steps, frames = one.steps, len(one)
+    click.echo(f"the same bits: {steps} steps, {frames} frames" if found is None else found.words)
+    return 0 if found is None else 1
+
+
 @commands.command("plot")
 @click.argument("file")
 @click.option("--time", type=float, help="The frame nearest to this time [default: the last one].")

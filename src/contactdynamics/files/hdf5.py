@@ -9,9 +9,11 @@
     /corners/*       place, body (identity), part of the corners of polygons and polyhedra; ball `part` of it holds it
     /rims/*          corner, face, body (identity), part: the corners of each face of a polyhedron, seen from outside
     /frames/*        one row per frame: time, step, gravity, first row and number of rows in /frame_bodies and
-                     /frame_contacts
+                     /frame_contacts; created (energy by the contact laws so far, J), failures (steps not solved so
+                     far), hash (of the rows of the bodies and of the contacts)
     /frame_bodies/*  identity, position, orientation, velocity, scaled_spin of all frames, one after the other
-    /frame_contacts/*  bodies, point, normal, tangent, gap, impulse, moment, status of all frames
+    /frame_contacts/*  bodies, point, normal, tangent, gap, impulse, moment, status, target (normal velocity that the
+                     law asks for) of all frames
     /log/*           one row per step: time, contacts, iterations, residual, penetration, energies, stage times
     /checkpoint/*    what else is needed to go on from the last frame with the same bits
 
@@ -23,6 +25,7 @@ has checksums. No pickle, no code.
 """
 
 import contextlib
+import hashlib
 import json
 import shlex
 from functools import cached_property
@@ -42,7 +45,7 @@ from ..scenes.loads import PROFILES, Profile, as_function
 from ..scenes.materials import Materials
 from ..scenes.scene import Scene
 from ..scenes.tables import Tables, take
-from ..state import DRIVEN, Bodies, Contacts, Frame
+from ..state import DRIVEN, FREE, Bodies, Contacts, Frame
 from . import soundness
 from .writing import replacing
 
@@ -84,7 +87,10 @@ def frame_arrays(simulation) -> dict:
             "bodies": c.bodies, "point": wide(c.point, 3), "normal": wide(c.normal, 3),
             "tangent": wide(c.frame[:, 1], 3) if k else np.zeros((0, 3)), "gap": c.gap,
             "impulse": wide(c.impulse, 3), "moment": moment, "status": c.status,
+            "target": simulation.contact_set.targets(),
         },
+        "created": simulation.ledger.created,
+        "failures": simulation.failures,
     }  # fmt: skip
 
 
@@ -92,6 +98,14 @@ def _cell_numbers(simulation):
     """(18,) vectors of the cell, one after the other, and its velocity gradient; None in open space."""
     cell = simulation.cell_motion
     return None if cell is None else np.concatenate([cell.shape.T.ravel(), cell.gradient.ravel()])
+
+
+def fingerprint(rows: dict, group: str) -> int:
+    """A hash of the rows of one frame in ``group``: of all columns that `soundness.TABLES` knows, in their order."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name, (kind, _) in soundness.TABLES[group].items():
+        digest.update(np.ascontiguousarray(rows[name], dtype=np.dtype(kind).newbyteorder("<")).tobytes())
+    return int.from_bytes(digest.digest(), "little", signed=True)
 
 
 def checkpoint_arrays(simulation) -> dict:
@@ -186,10 +200,12 @@ def _append_static(file: h5py.File, simulation) -> None:
 
 def _append_frames(file: h5py.File, frames: list[dict]) -> None:
     index = file.require_group("frames")
+    begun = "time" not in index
     for kind in ("bodies", "contacts"):
         group = file.require_group(f"frame_{kind}")
         for name in frames[0][kind]:
-            _append(group, name, np.concatenate([frame[kind][name] for frame in frames]), True)
+            if begun or name in group:  # not begun by a version that had none
+                _append(group, name, np.concatenate([frame[kind][name] for frame in frames]), True)
     last = {"body": 0, "contact": 0}
     if "time" in index:
         last = {
@@ -204,10 +220,13 @@ def _append_frames(file: h5py.File, frames: list[dict]) -> None:
         last["contact"] += contacts
     for name, column in zip(INDEX, zip(*rows, strict=True), strict=True):
         _append(index, name, np.array(column), False)
-    if len(frames) == len(index["time"]) or "gravity" in index:  # not begun by a version that had none
-        _append(index, "gravity", np.array([frame["gravity"] for frame in frames]), False)
+    hashes = [[fingerprint(frame[kind], f"frame_{kind}") for kind in ("bodies", "contacts")] for frame in frames]
+    more = {name: [frame[name] for frame in frames] for name in ("gravity", "created", "failures")} | {"hash": hashes}
     if frames[0]["cell"] is not None:
-        _append(index, "cell", np.array([frame["cell"] for frame in frames]), False)
+        more["cell"] = [frame["cell"] for frame in frames]
+    for name, values in more.items():
+        if begun or name in index:
+            _append(index, name, np.array(values, dtype=soundness.MORE[name][0]), False)
 
 
 def _write_checkpoint(file: h5py.File, arrays: dict) -> None:
@@ -341,10 +360,11 @@ class Recording:
             tables["bodies"] = {name: kind for name, kind in tables["bodies"].items() if name != "held"}
         for name, columns in tables.items():
             rows[name] = soundness.check_table(file, path, name, columns)
-        if soundness.found(file, path, "frames/gravity") is not None:
-            soundness.check_table(file, path, "frames", soundness.GRAVITY, rows["frames"])
-        if soundness.found(file, path, "frames/cell") is not None:
-            soundness.check_table(file, path, "frames", soundness.CELL, rows["frames"])
+        for name, column in soundness.MORE.items():
+            if soundness.found(file, path, f"frames/{name}") is not None:
+                soundness.check_table(file, path, "frames", {name: column}, rows["frames"])
+        if soundness.found(file, path, "frame_contacts/target") is not None:
+            soundness.check_table(file, path, "frame_contacts", soundness.TARGET, rows["frame_contacts"])
         self._index, self._static = (soundness.read_table(file, path, n, tables[n]) for n in ("frames", "bodies"))
         self._static.setdefault("held", np.zeros(rows["bodies"], dtype=np.int8))
         self._parts = {  # the tables of parts of all bodies, by number instead of row
@@ -439,6 +459,34 @@ class Recording:
         numbers = soundness.read(data, self.path, "frames/cell", float, k).reshape(2, 3, 3)
         soundness.check_cell(self.path, numbers)
         return numbers[0, :d, :d], np.array(said["periodic"], dtype=bool), numbers[1, :d, :d]
+
+    def more(self, name: str) -> np.ndarray | None:
+        """One of the columns of /frames that not all files have: (F,) or (F, n); None where it is not there."""
+        data = soundness.found(self.file, self.path, f"frames/{name}")
+        return None if data is None else soundness.read(data, self.path, f"frames/{name}", soundness.MORE[name][0])
+
+    def targets(self, k: int) -> np.ndarray | None:
+        """(C,) normal velocities that the laws of the contacts of frame ``k`` ask for; None in old files."""
+        data = soundness.found(self.file, self.path, "frame_contacts/target")
+        first, count = (int(self._index[name][k]) for name in ("contact_start", "contacts"))
+        rows = slice(first, first + count)
+        return None if data is None else soundness.read(data, self.path, "frame_contacts/target", float, rows)
+
+    def fingerprints(self, k: int) -> tuple[int, int]:
+        """Hashes of the rows of frame ``k`` as they stand in the file: bodies, contacts."""
+        return tuple(fingerprint(rows, f"frame_{kind}")
+                     for rows, kind in zip(self._rows(k), ("bodies", "contacts"), strict=True))  # fmt: skip
+
+    def kinetic(self, k: int) -> float:
+        """Kinetic energy of the free bodies of frame ``k``, J."""
+        rows, _ = self._rows(k)
+        place = np.searchsorted(self._static["identity"], rows["identity"])
+        static = {name: array[place] for name, array in self._static.items()}
+        b = self._bodies(rows, static)
+        pure = np.concatenate([np.zeros((len(b.spin), 1)), b.spin], axis=1)
+        turned = quaternions.product(quaternions.product(quaternions.conjugate(b.orientation), pure), b.orientation)
+        each = 0.5 * b.mass * (b.velocity**2).sum(axis=1) + 0.5 * (b.inertia * turned[:, 1:] ** 2).sum(axis=1)
+        return float(each[b.kind == FREE].sum())
 
     @cached_property
     def laws(self) -> tuple:

@@ -29,8 +29,10 @@ TABLES = {
     "frame_contacts": {"bodies": (WHOLE, (2,)), "point": (REAL, (3,)), "normal": (REAL, (3,)), "tangent": (REAL, (3,)),
                        "gap": (REAL, ()), "impulse": (REAL, (3,)), "moment": (REAL, (3,)), "status": (NAME, ())},
 }  # fmt: skip
-GRAVITY = {"gravity": (REAL, (3,))}  # of each frame, where it changes
-CELL = {"cell": (REAL, (18,))}  # of each frame, in periodic space: vectors and velocity gradient
+# of each frame, in files that have it; ``cell`` in periodic space: vectors and velocity gradient
+MORE = {"gravity": (REAL, (3,)), "created": (REAL, ()), "failures": (WHOLE, ()), "hash": (WHOLE, (2,)),
+        "cell": (REAL, (18,))}  # fmt: skip
+TARGET = {"target": (REAL, ())}  # of each contact, likewise
 MEMORY = {"first": (np.int32, ()), "second": (np.int32, ()), "impulse": (REAL, (3,)), "moment": (REAL, (3,)),
           "status": (NAME, ()), "plane": (TRUTH, ())}  # fmt: skip
 TOUCHES = {"touch_index": (np.int32, (6,)), "touch_memory": (REAL, (3,)), "touch_status": (NAME, ())}

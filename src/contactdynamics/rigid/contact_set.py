@@ -272,6 +272,10 @@ class ContactSet:
             total += impulse.T @ branch
         return total
 
+    def targets(self) -> np.ndarray:
+        """(C,) normal velocities that the laws ask for, in the order of `described`; m/s."""
+        return np.concatenate([np.zeros(0), *(equations.targets for equations in self.equations)])
+
     def explicit(self, rows, dimension) -> tuple[list, list]:
         """The contacts written out, kind by kind, and their gaps."""
         written = [equations.explicit(rows, dimension) for equations in self.equations]

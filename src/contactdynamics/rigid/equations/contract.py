@@ -121,6 +121,10 @@ class Equations(Protocol):
     def separations(self, rows) -> np.ndarray:
         """(count,) U_n, m/s, in the order of `places`."""
 
+    @property
+    def targets(self) -> np.ndarray:
+        """(count,) normal velocities that the laws ask for, in the order of `explicit`, m/s."""
+
     def explicit(self, rows, dimension) -> Explicit:
         """The contacts written out, in the order of their places."""
 

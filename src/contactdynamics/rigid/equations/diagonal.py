@@ -385,6 +385,11 @@ class Diagonal(Held):
         """(count,) U_n."""
         return separations(rows, self.active)
 
+    @property
+    def targets(self) -> np.ndarray:
+        """(count,) normal velocities that the laws ask for, in the order of `explicit`."""
+        return self.active.row[np.argsort(self.active.pair), TARGET]
+
     def explicit(self, rows, dimension) -> Explicit:
         """The contacts written out, in the order of their pairs."""
         order = np.argsort(self.active.pair)

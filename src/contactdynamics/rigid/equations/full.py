@@ -646,6 +646,11 @@ class Full(Held):
         """(count,) U_n."""
         return separations(rows, self.active)
 
+    @property
+    def targets(self) -> np.ndarray:
+        """(count,) normal velocities that the laws ask for, in the order of `explicit`."""
+        return self.active.target[:, 0].copy()
+
     def explicit(self, rows, dimension) -> Explicit:
         """The contacts written out, in the order of their pairs."""
         c = self.active

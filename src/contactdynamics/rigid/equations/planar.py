@@ -498,6 +498,11 @@ class Planar(Held):
         """(count,) U_n."""
         return separations(rows, self.active)
 
+    @property
+    def targets(self) -> np.ndarray:
+        """(count,) normal velocities that the laws ask for, in the order of `explicit`."""
+        return self.active.row[:, RN].copy()
+
     def explicit(self, rows, dimension) -> Explicit:
         """The contacts written out; the arm of a body is c (lever_t n - lever_n t), by the definition of the levers."""
         c, m = self.active, self.count

@@ -944,6 +944,11 @@ class Spatial(Held):
         """(count,) U_n."""
         return separations(rows, self.active)
 
+    @property
+    def targets(self) -> np.ndarray:
+        """(count,) normal velocities that the laws ask for, in the order of `explicit`."""
+        return self.active.row[:, R].copy()
+
     def explicit(self, rows, dimension) -> Explicit:
         """The contacts written out."""
         c, m = self.active, self.count
