@@ -142,12 +142,20 @@ def test_mp4_without_its_encoder_says_what_to_install(files, tmp_path, capsys, m
     assert "contactdynamics[film]" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("what", ["bodies", "forces", "stress", "energy", "residual", "histograms"])
-@pytest.mark.parametrize("name", ["flat", "space"])
-def test_plots(files, tmp_path, what, name):
+WHAT = ["bodies", "forces", "stress", "energy", "residual", "histograms"]
+
+
+@pytest.mark.parametrize(
+    "name, what", [*(("flat", what) for what in WHAT), ("space", "stress"), ("space", "histograms")]
+)
+def test_plots(files, tmp_path, name, what):
     ending = {"bodies": "svg", "energy": "pdf"}.get(what, "png")
     out = tmp_path / f"a.{ending}"
     assert cdyn("plot", files / f"{name}.h5", "--what", what, "--time", "0.1", "--out", out) == 0
     begin = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}[ending]
     assert out.read_bytes().startswith(begin) and out.stat().st_size > 5000
-    assert cdyn("plot", files / f"{name}.h5", "--what", "all", "--out", out) == 2
+
+
+def test_a_plot_that_is_not_known_is_told(files, tmp_path, capsys):
+    assert cdyn("plot", files / "flat.h5", "--what", "all", "--out", tmp_path / "a.png") == 2
+    assert "histograms" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
