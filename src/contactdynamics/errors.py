@@ -41,6 +41,10 @@ class StepWarning(UserWarning):
     """A step is too long for what moves: bodies overlap by much or may cross one another (told once, at the time)."""
 
 
+class MeshWarning(UserWarning):
+    """Blocks of a file were changed so that they can be used, or their size looks wrong."""
+
+
 class RunawayError(RuntimeError):
     """A body flies away: it goes farther in a step than neighbours are searched, or than numbers resolve."""
 

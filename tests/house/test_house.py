@@ -44,9 +44,10 @@ INSIDE = {
         {"motion"},
     ],
     "scenes": [
-        {"shapes.unions", "hooks", "loads", "pavement", "tables", "materials"},
+        {"shapes.unions", "shapes.meshes", "hooks", "loads", "pavement", "tables", "materials"},
         {"shapes.balls", "outlets", "cell", "pressure"},
-        {"shapes.polygons"}, {"shapes.polyhedra"}, {"shapes.clusters", "filling"}, {"masonry", "scene"}, {"packings"},
+        {"shapes.polygons"}, {"shapes.polyhedra"}, {"shapes.clusters", "filling"}, {"blocks", "masonry", "scene"},
+        {"packings"},
     ],
     "files": [
         {"soundness", "writing", "tables"}, {"hdf5", "fclib"}, {"archive", "recorders", "resume", "siconos"},

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import contactdynamics as cd
 from contactdynamics.rigid.search import polyhedra as search
+from contactdynamics.rigid.search import solids
 from contactdynamics.rigid.search import touches as touch
 from contactdynamics.rigid.search.contract import NEAR
 from contactdynamics.rigid.step import Step
@@ -486,3 +487,20 @@ def test_the_axis_kept_is_as_good_as_the_best():
             sim.contact_set.detect(sim.model, Step(0.0, 1e-3, 0.0, False, False, sim.rows, sim.rows), sim.rows)
             again = sim.contact_set.searches[-1].found
             assert len(again.gap) and again.gap.min() >= 2 * fresh.gap.min() - 2e-4
+
+
+@pytest.mark.parametrize("depth", [1e-3, 0.02, 0.1])
+def test_the_axis_kept_hides_no_overlap(depth):
+    # By an axis from the step before, the joint has the deepest place, so that it says an overlap of at least the
+    # least one over all axes; where that place lies beside the face of the axis, another one is taken.
+    random = np.random.default_rng(12)
+    for _ in range(10):
+        one, two = random_pair(random, -depth)
+        _, sim = touches(one, two)
+        size = sim.contact_set.sizes(sim.model).min()
+        search_ = sim.contact_set.searches[-1]
+        faces = [*range(len(one.faces)), *(solids.ON_SECOND + k for k in range(len(two.faces)))]
+        for axis in faces:
+            search_.found.index[:, touch.AXIS] = axis
+            sim.contact_set.detect(sim.model, Step(0.0, 1e-3, 0.0, False, False, sim.rows, sim.rows), sim.rows)
+            assert search_.found.gap.min() <= -depth + 2e-4 * size

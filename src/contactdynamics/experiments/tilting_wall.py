@@ -1,7 +1,8 @@
 """The largest tilt at which a wall of blocks still stands, out of its plane, in it, or as the front of a U.
 
-A tilted table is a tilted gravity. Each trial holds the wall from rest at one angle; bisection finds the angle from
-which on it goes. Then the same wall is tilted slowly until it goes. Both beside limit analysis
+A tilted table is a tilted gravity. Each trial holds the wall from rest at one angle: it stands if it comes to rest with
+every block where it was set, to 1e-4 of its height; bisection finds the largest such angle. Then the same wall is
+tilted slowly until it goes. Both beside limit analysis
 (`analysis.load_factor`: the largest tan of the angle at which forces within the friction cones balance the weights).
 Out of the plane joints only open, and the three agree. Where joints slide, limit analysis is associated, a joint that
 slides would have to open, and its angle is an upper bound.
@@ -33,6 +34,7 @@ PARAMETERS = Options(
     returns=Option(3, "length in blocks of the side walls of a U", least=2, most=30),
     accuracy=Option(0.01, "to which the angle is found", "degrees", least=1e-4, most=1),
     hold=Option(1.0, "time for which the wall is held at an angle", "s", least=0.2, most=20),
+    moved=Option(1e-4, "a wall that stands moves less than this, over the height of a block", "1", above=0, most=1),
     slow=Option(2.0, "rate of the slow tilt", "degrees/s", least=0.01, most=20),
     step=Option(2e-3, "time step", "s", least=1e-5, most=5e-3),
 )
@@ -87,18 +89,19 @@ def tilted(direction, angle):
     return loads.tilting((0, 0, -GRAVITY), angle, axis=axis)
 
 
-def held(parameters, degrees) -> tuple[float, Simulation]:
-    """The speed, over that of a free fall, that the wall has after it was held at an angle."""
+def held(parameters, degrees) -> tuple[float, float]:
+    """The speed, over that of a free fall, of a wall that was held at an angle, and how far a block has moved (m)."""
     scene = layout(parameters)
     scene.gravity = tilted(DIRECTIONS[parameters["direction"]], math.radians(degrees))
     sim = Simulation(scene, time_step=parameters["step"], tolerance=1e-5, max_iterations=3000, on_failure="ignore")
-    share = 0.0
+    start, share, moved = sim.positions, 0.0, 0.0
     while sim.time < parameters["hold"] - 0.5 * sim.time_step:
         sim.step()
         share = float(np.abs(sim.velocities).max()) / (GRAVITY * parameters["hold"])
+        moved = max(moved, float(np.abs(sim.positions - start).max()))
         if share > 100 * GONE and sim.time > 0.1:
             break
-    return share, sim
+    return share, moved
 
 
 def limit(parameters) -> analysis.limits.LoadFactor:
@@ -119,9 +122,10 @@ def build(parameters):
     trials, low, high = [], 0.0, min(1.1 * bound.degrees, 89.0)
     while high - low > parameters["accuracy"]:
         middle = 0.5 * (low + high)
-        share, _ = held(parameters, middle)
-        trials.append((middle, share))
-        low, high = (middle, high) if share <= GONE else (low, middle)
+        share, moved = held(parameters, middle)
+        stands = share <= GONE and moved <= parameters["moved"] * BLOCK
+        trials.append((middle, moved / BLOCK, stands))
+        low, high = (middle, high) if stands else (low, middle)
     return {"angle": 0.5 * (low + high), "limit": bound.degrees, "trials": trials, **tilt_slowly(parameters, high)}
 
 
@@ -178,13 +182,14 @@ def figure(outcome, parameters):
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", width_ratios=(1.5, 1))
     plot_scene(outcome["frame"], left, forces=False, azimuth=-50.0, elevation=18.0)
     left.set_title(f"tilted slowly, at {outcome['tilt']:.1f}° (drawn in the axes of the table)")
-    angle, share = np.array(sorted(outcome["trials"])).T
-    stands = share <= GONE
-    right.semilogy(angle[stands], np.maximum(share[stands], 1e-12), "o", color="C2", label="stands")
-    right.semilogy(angle[~stands], share[~stands], "x", color="C3", label="goes")
+    angle, moved, stands = np.array(sorted(outcome["trials"])).T
+    stands = stands > 0
+    right.semilogy(angle[stands], np.maximum(moved[stands], 1e-12), "o", color="C2", label="stands")
+    right.semilogy(angle[~stands], moved[~stands], "x", color="C3", label="slips or falls")
+    right.axhline(parameters["moved"], color="0.6", lw=1, ls=":")
     right.axvline(outcome["limit"], color="k", lw=1, ls="--", label=f"limit analysis, {outcome['limit']:.2f}°")
     right.axvline(outcome["angle"], color="C0", lw=1, label=f"held, {outcome['angle']:.2f}°")
-    right.set(xlabel="tilt, degrees", ylabel="speed at the end of a trial over that of free fall")
+    right.set(xlabel="tilt, degrees", ylabel="farthest move in a trial, over the height of a block")
     right.set_title(f"{parameters['courses']} courses, friction {parameters['friction']:g}")
     right.legend(fontsize=8, framealpha=1.0)
     return figure

@@ -298,6 +298,16 @@ class ContactSet:
                 worst, size = found, search.size
         return Overlap(depth, *worst[1:]), size
 
+    def overlapping(self, model, above: float) -> list:
+        """(share, depth, a, b) of the pairs of rows that overlap by more than ``above`` of their size, worst first."""
+        worst = {}
+        for search in self.searches:
+            c, shares = search.candidates(), search.overlaps(model)
+            for k in np.flatnonzero(shares > above):
+                pair = (min(int(c.a[k]), int(c.b[k])), max(int(c.a[k]), int(c.b[k])))
+                worst[pair] = max(worst.get(pair, (0.0, 0.0)), (float(shares[k]), -float(c.gap[k])))
+        return sorted(((*value, *pair) for pair, value in worst.items()), reverse=True)
+
     # ---- bodies that come and go, memory -----------------------------------------------------------------------------
 
     @property

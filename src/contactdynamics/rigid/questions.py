@@ -21,6 +21,8 @@ from .solvers import LEFT
 from .step import Step
 
 OVERLAP_LIMIT = 0.05  # of the smaller radius, at the start
+LOW, HIGH = 1e-3, 200.0  # m: blocks that are lower or higher in all are told
+LISTED = 12  # pairs named in the sentence about them
 
 
 class Equilibrium(NamedTuple):
@@ -165,6 +167,37 @@ def check_overlaps(state: State) -> None:
     if overlap.share > OVERLAP_LIMIT:
         a, b = (int(model.bodies.identity[row]) for row in (overlap.a, overlap.b))
         raise InputError(
-            f"Bodies {a} and {b} overlap by {overlap.share:.0%} of the smaller {size} at the start; move them apart, "
-            "or let Simulation(..., repair=True) do it."
+            f"Bodies {a} and {b} overlap by {overlap.share:.0%} of the smaller {size} at the start"
+            f"{_others(trial, model)}; move them apart, or let Simulation(..., repair=True) do it."
         )
+
+
+def units(state: State) -> str | None:
+    """A sentence where blocks on earth are so high, or so low, that their lengths seem to be in other units."""
+    model = state.roster.model
+    weight = float(np.linalg.norm(model.gravity))
+    free = model.bodies.kind == FREE
+    angular = np.unique(model.corners.body)
+    angular = angular[free[angular]]
+    if model.dimension == 2 or len(angular) < 2 or not 9.0 < weight < 10.5:
+        return None
+    level, size = model.bodies.position[angular] @ (model.gravity / weight), model.bodies.size[angular]
+    height = float((level + size).max() - (level - size).min())
+    if LOW < height < HIGH:
+        return None
+    cure = "0.001 or 0.01" if height >= HIGH else "1000 or 100"
+    return (
+        f"The blocks are {height:.3g} m high in all, the largest {2 * size.max():.3g} m across, under a gravity of "
+        f"{weight:.3g} m/s^2: if the lengths are not in metres, give scale={cure} where they are read."
+    )
+
+
+def _others(trial, model) -> str:
+    """The pairs that overlap beyond the bound, beside the worst one, in words."""
+    pairs = trial.overlapping(model, OVERLAP_LIMIT)[1:]
+    if not pairs:
+        return ""
+    number = model.bodies.identity
+    listed = ", ".join(f"{number[a]}-{number[b]} by {depth:.2g} m" for _, depth, a, b in pairs[:LISTED])
+    more = f" and {len(pairs) - LISTED} more" if len(pairs) > LISTED else ""
+    return f", and beyond {OVERLAP_LIMIT:.0%} also {listed}{more}"

@@ -19,6 +19,7 @@ from ..errors import (
     ConvergenceWarning,
     EnergyWarning,
     InputError,
+    MeshWarning,
     StepWarning,
     check_flags,
     check_function,
@@ -366,6 +367,9 @@ class Simulation(Access):
     def _check_start(self):
         """Overlaps beyond a bound and steps that are too long."""
         questions.check_overlaps(self._state())
+        told = questions.units(self._state())
+        if told:
+            warnings.warn(told, MeshWarning, stacklevel=3)
         self.loading.drive(self.rows, self.time + self.time_step / 2)
         share, row = self.watch.fastest(self.rows, self.time_step)
         bound = REACH if self.penetration == "anticipate" else watch.TRAVEL

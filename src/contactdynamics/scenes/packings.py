@@ -12,6 +12,7 @@ from .. import quaternions
 from ..errors import InputError, as_numbers, check_flags, check_function, check_seed, is_number, is_one_of, is_whole
 from ..state import Balls, Bodies, Planes
 from . import pavement as circles
+from .blocks import blocks
 from .filling import compress, random
 from .hooks import Hook, name_of
 from .masonry import Arch, arch, column, wall
@@ -28,6 +29,7 @@ __all__ = [
     "Pour",
     "Sieve",
     "arch",
+    "blocks",
     "box",
     "column",
     "compress",

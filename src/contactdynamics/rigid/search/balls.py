@@ -369,13 +369,22 @@ class BallSearch:
         depth, share, k = deepest_pair(pairs.gap, pairs.first, pairs.second, pairs.balls, model.balls.radius)
         return Overlap(depth, share, *((int(pairs.a[k]), int(pairs.b[k])) if k >= 0 else (-1, -1)))
 
-    def recover(self, model, rows, which, opening, above, keep, most) -> float:
-        """Open overlaps at the end of a step: see `ContactSet.recover`."""
-        pairs, radius = self.found, model.balls.radius
+    def overlaps(self, model) -> np.ndarray:
+        """(K,) overlaps over the smaller radius."""
+        return -self.found.gap / self._sizes(model.balls.radius, np.arange(len(self.found.gap)))
+
+    def _sizes(self, radius, which) -> np.ndarray:
+        """The smaller radius of the pairs ``which`` (k,)."""
+        pairs = self.found
         size = radius[pairs.second[which]]
         of_balls = which < pairs.balls
         size[of_balls] = np.minimum(size[of_balls], radius[pairs.first[which[of_balls]]])
-        depth = -(pairs.gap[which] + opening) / size
+        return size
+
+    def recover(self, model, rows, which, opening, above, keep, most) -> float:
+        """Open overlaps at the end of a step: see `ContactSet.recover`."""
+        pairs, radius = self.found, model.balls.radius
+        depth = -(pairs.gap[which] + opening) / self._sizes(radius, which)
         if depth.max(initial=0.0) <= above:
             return 0.0
         bodies = model.bodies

@@ -82,6 +82,9 @@ class Search(Protocol):
     def deepest(self, model) -> Overlap:
         """The largest overlaps."""
 
+    def overlaps(self, model) -> np.ndarray:
+        """(K,) overlaps over the size of the smaller part; negative where there is a gap."""
+
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`; returns the work against gravity."""
 

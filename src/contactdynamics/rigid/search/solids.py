@@ -622,15 +622,41 @@ def choose(solids, meetings, m, body, velocities, scratch, at):
     if not fresh and (one != old_one or two != old_two):
         kept = separation(vectors, starts, rim_starts, rims, edges, i, j, old_one, old_two)[0]
         if kept >= best - (max(0.0, -best) + ALIKE * size):
-            one, two = old_one, old_two
+            count = joint(solids, meetings, m, old_one, old_two, best, True, scratch, at)
+            if count >= 0:
+                return count
+    return joint(solids, meetings, m, one, two, best, False, scratch, at)
+
+
+@kernel
+def joint(solids, meetings, m, one, two, best, whole, scratch, at):
+    """The joint of a pair by an axis; returns its corners.
+
+    ``whole``: -1 where the joint lacks the deepest place of the pair, which lies beside the face: by this axis it would
+    be overlooked, however deep.
+    """
+    vectors, starts, rim_starts, rims, edges = (
+        solids.vectors, solids.starts, solids.rim_starts, solids.rims, solids.edges
+    )  # fmt: skip
+    index, bound = meetings.index, meetings.bound
+    i, j = index[m, ONE], index[m, OTHER]
+    size, limit = min(solids.size[i], solids.size[j]), bound[m, LIMIT]
     index[m, EDGE_ONE], index[m, EDGE_TWO] = one, two
     _, bound[m, NX], bound[m, NY], bound[m, NZ] = separation(vectors, starts, rim_starts, rims, edges, i, j, one, two)
     if one >= 0 and two >= 0:
-        cut_edges(solids, meetings, m, i, j, at)
-        return 1
+        inside = cut_edges(solids, meetings, m, i, j, at)
+        return 1 if inside or not whole else -1
     p, q = (i, j) if one >= 0 else (j, i)
     face = starts[p, FACE] + (one if one >= 0 else two)
-    count, _, passing = cut_faces(vectors, starts, rim_starts, rims, scratch.polygon, scratch.labels, p, face, q, size)
+    count, low, passing = cut_faces(
+        vectors, starts, rim_starts, rims, scratch.polygon, scratch.labels, p, face, q, size
+    )
+    if whole:
+        least = np.inf
+        for k in range(count):
+            least = min(least, scratch.polygon[0, k, 2])
+        if passing or least > low + SETTLED * size:
+            return -1
     if passing:
         return 0
     if count == 0:

@@ -101,6 +101,10 @@ class Touching:
         depth, share, k = deepest_touch(t.gap, t.place)
         return Overlap(depth, share, *((int(t.a[k]), int(t.b[k])) if k >= 0 else (-1, -1)))
 
+    def overlaps(self, model) -> np.ndarray:
+        """(K,) overlaps over the size of the smaller part."""
+        return -self.found.gap / self.found.place[:, SIZE]
+
     def remove(self, ball: np.ndarray, plane: np.ndarray) -> None:
         """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""
         t = self.found

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from ...errors import InputError, as_numbers, check_seed, is_number, is_whole
+from . import meshes
 from .balls import MassProperties, tensor
 from .polygons import Polygon
 
@@ -246,6 +247,20 @@ class Polyhedron:
         return np.array([ball_of(self.vertices, np.zeros(3))]), np.zeros((1, 3))
 
     @classmethod
+    def read(cls, path, *, scale: float = 1.0, repair: bool = False) -> "Polyhedron":
+        """The convex block of a mesh file (OBJ, STL, PLY, OFF); ``scale`` multiplies its lengths.
+
+        A mesh that is open, inside out or not convex is refused; with ``repair`` its convex hull is taken. Files of
+        several blocks: `packings.blocks`. Needs trimesh (the extra ``meshes``).
+        """
+        found = meshes.read(path, scale)
+        if len(found) > 1:
+            raise InputError(
+                f"{path} has {len(found)} blocks, and Polyhedron.read takes one; give it to packings.blocks."
+            )
+        return block_of(found[0], repair=repair)
+
+    @classmethod
     def prism(cls, outline, height: float) -> "Polyhedron":
         """An upright prism over a convex ``outline`` (k, 2), from z = 0 to ``height``.
 
@@ -356,6 +371,87 @@ class Box(Polyhedron):
 
     def __repr__(self):
         return f"Box(size={self.size})"
+
+
+# ---- blocks from meshes ----------------------------------------------------------------------------------------------
+
+CONVEX = 1e-6  # of the hull's volume: a mesh that lacks less is convex
+MOST_PARTS = 200  # convex parts of a block that is cut into them
+CURES = {
+    "flat": "leave it out of the file",
+    "open": "close it where it was drawn, or give repair=True to take its convex hull",
+    "turned": "turn its faces outwards, or give repair=True to do so",
+    "concave": "give repair=True to take its convex hull, or nonconvex='split' (packings.blocks) to cut it into parts",
+}
+
+
+def block_of(mesh: meshes.Mesh, *, repair: bool = False, nonconvex: str = "refuse"):
+    """The block inside a surface: a `Polyhedron`, or with nonconvex="split" the list of its convex parts.
+
+    ``repair`` turns a surface that is inside out, and takes the hull of one that is open or not convex.
+    """
+    wrong = meshes.fault(mesh)
+    if wrong and wrong.startswith("is inside out") and repair:
+        mesh, wrong = meshes.turned(mesh), None
+    if wrong:
+        kind = "flat" if "flat" in wrong else "open" if "open" in wrong else "turned"
+        if kind == "flat" or not repair:
+            raise InputError(f"{mesh.name} {wrong}; {CURES[kind]}.")
+        return Polyhedron(mesh.corners)
+    whole = Polyhedron(mesh.corners)
+    share = mesh.volume / whole.volume
+    if share >= 1 - CONVEX or nonconvex == "hull" or (repair and nonconvex == "refuse"):
+        return whole
+    if nonconvex == "split":
+        return split(mesh)
+    raise InputError(f"{mesh.name} is not convex: it fills {share:.2%} of its convex hull; {CURES['concave']}.")
+
+
+def split(mesh: meshes.Mesh) -> list[Polyhedron]:
+    """Convex parts with the same union as the inside of a surface: its hull, cut by the planes of its hollow edges.
+
+    A plane through a triangle at a hollow edge (the two triangles see each other) cuts every part through which this
+    triangle goes; parts whose centre is outside the surface are left out.
+    """
+    middle, small = mesh.corners.mean(axis=0), SMALL * mesh.size
+    surface = mesh._replace(corners=mesh.corners - middle)
+    a, b, c = (surface.corners[column] for column in surface.triangles.T)
+    normals = np.cross(b - a, c - a)
+    normals /= np.sqrt((normals**2).sum(axis=1))[:, None]
+    owner = {(int(t[k]), int(t[(k + 1) % 3])): n for n, t in enumerate(surface.triangles) for k in range(3)}
+    planes = []
+    for (one, two), n in owner.items():
+        other = surface.triangles[owner[two, one]]
+        above = (surface.corners[other] - surface.corners[one]) @ normals[n]
+        plane = np.append(normals[n], normals[n] @ surface.corners[one])
+        if above.max() > 1e-7 * mesh.size and not any(
+            np.abs(plane - p).max() <= 1e-7 * max(1, mesh.size) for p in planes
+        ):
+            planes.append(plane)
+    parts = [hull(surface.corners)]
+    for plane in planes:
+        cuts = [(part, cut(*part, sign * plane[:3], sign * plane[3], small)) for part in parts for sign in (1, -1)]
+        parts = [piece for _, piece in cuts if piece is not None and _thick(piece, small)]
+        if len(parts) > 50 * MOST_PARTS:
+            break
+    solids = [solid(*part) for part in parts]
+    kept = meshes.inside(surface, np.array([part.center_of_mass for part in solids]))
+    found = [part for part, stays in zip(solids, kept, strict=True) if stays]
+    total = sum(part.volume for part in found)
+    if len(found) > MOST_PARTS or abs(total - mesh.volume) > 1e-6 * mesh.volume:
+        raise InputError(
+            f"{mesh.name} could not be cut into {MOST_PARTS} convex parts or less; cut it where it was drawn, or take "
+            "its convex hull (nonconvex='hull')."
+        )
+    for part in found:
+        part.center_of_mass = part.center_of_mass + middle
+    return found
+
+
+def _thick(part, small: float) -> bool:
+    """Whether a piece has a volume beyond rounding."""
+    volume, _, _ = moments(part[0] - part[0].mean(axis=0), part[1])
+    return volume > small**3
 
 
 def solid(vertices: np.ndarray, faces) -> Polyhedron:
