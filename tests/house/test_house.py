@@ -47,6 +47,7 @@ INSIDE = {
         {"shapes.unions", "shapes.meshes", "hooks", "loads", "pavement", "tables", "materials"},
         {"shapes.balls", "outlets", "cell", "pressure"},
         {"shapes.polygons"}, {"shapes.polyhedra"}, {"shapes.clusters", "filling"}, {"blocks", "masonry", "scene"},
+        {"buildings"},
         {"packings"},
     ],
     "files": [

@@ -183,8 +183,9 @@ def _opening(hole, length, courses, height):
     return left, right, first, above
 
 
-def _course(course, length, width, holes, bearing):
-    """Intervals (left, right) of the blocks of a course."""
+def _course(shifted, length, width, holes, bearing, course=None):
+    """Intervals (left, right) of the blocks of a course; ``shifted``: odd where its joints are by half a block."""
+    course = shifted if course is None else course
     open_, lintels = [], []
     for left, right, first, above in holes:
         if first <= course < above:
@@ -198,7 +199,7 @@ def _course(course, length, width, holes, bearing):
     at, blocks = 0.0, []
     for begin, end in [*taken, (length, length)]:
         if begin - at > 1e-9 * width:
-            blocks += _bonded(at, begin, width, 0.5 * width * (course % 2))
+            blocks += _bonded(at, begin, width, 0.5 * width * (shifted % 2))
         if (begin, end) in lintels:
             blocks.append((begin, end))
         at = max(at, end)

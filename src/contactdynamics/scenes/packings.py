@@ -13,6 +13,7 @@ from ..errors import InputError, as_numbers, check_flags, check_function, check_
 from ..state import Balls, Bodies, Planes
 from . import pavement as circles
 from .blocks import blocks
+from .buildings import Dome, Vault, dome, house, stairs, vault
 from .filling import compress, random
 from .hooks import Hook, name_of
 from .masonry import Arch, arch, column, wall
@@ -24,21 +25,27 @@ from .tables import join_all
 
 __all__ = [
     "Arch",
+    "Dome",
     "Irregular",
     "Outlet",
     "Pour",
     "Sieve",
+    "Vault",
     "arch",
     "blocks",
     "box",
     "column",
     "compress",
+    "dome",
+    "house",
     "lattice",
     "passing",
     "pavement",
     "rain",
     "random",
     "resting_heights",
+    "stairs",
+    "vault",
     "wall",
 ]
 
