@@ -294,7 +294,7 @@ def test_debug_shows_the_traceback(own):
 
 # What the short forms say, and it is true: angular grains fall into each other by a seventh of the ball inside them;
 # the error of the solver in a bridge that carries loads far above what moves.
-TELLS = {"polygon-pile": {StepWarning}, "bridge": {EnergyWarning}}
+TELLS = {"polygon-pile": {StepWarning}, "rock-pile": {StepWarning}, "bridge": {EnergyWarning}}
 
 
 @pytest.mark.parametrize("name", runner.names())

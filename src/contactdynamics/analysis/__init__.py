@@ -8,7 +8,7 @@ of the last step over its length; stress is positive in compression.
 from .fabric import directions, fabric
 from .forces import contact_forces, coordination, force_chains, mobilised_friction, normal_forces
 from .limits import load_factor
-from .masonry import thrust_line
+from .masonry import joint_openings, thrust_line
 from .measures import (
     backbone,
     cell_stress,
@@ -47,6 +47,7 @@ __all__ = [
     "height",
     "inertial_number",
     "interior",
+    "joint_openings",
     "largest_push",
     "load_factor",
     "mobilised_friction",

@@ -1,10 +1,11 @@
-"""Structures of blocks: the forces at their joints and the line of thrust (2D)."""
+"""Structures of blocks: the line of thrust (2D), and how far joints have opened and slid."""
 
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from .. import quaternions
 from ..display import pictured, short
 from ..errors import InputError, as_numbers
 from .forces import contact_forces, new_axes
@@ -73,3 +74,57 @@ def _eccentricity(points, pressed) -> float:
     ends = points[np.argsort(points[:, int(np.argmax(along))])][[0, -1]]
     axis = ends[1] - ends[0]
     return float(2 * (pressed - ends[0]) @ axis / (axis @ axis) - 1)
+
+
+class Openings(NamedTuple):
+    """How joints have opened and slid between two frames; K pairs of bodies that touched in the first one."""
+
+    bodies: np.ndarray  # (K, 2) their numbers
+    opening: np.ndarray  # (K,) largest over the contact points of the joint, along its normal; 0 where it is closed, m
+    slip: np.ndarray  # (K,) largest over its contact points, along the joint, m
+    points: np.ndarray  # (K, d) middle of the joint in the second frame
+
+    __repr__ = short
+
+
+def joint_openings(start, now) -> Openings:
+    """How far the joints that were closed in the frame ``start`` have opened and slid in the frame ``now``.
+
+    A contact point of the first frame goes with both bodies; what lies between its two places later is an opening along
+    the normal, which turns with the first body, and a slip across it. The frames are of one run, with the same bodies.
+    """
+    if start.dimension != now.dimension or not np.isin(start.contacts.bodies, now.identities).all():
+        raise InputError("joint_openings got frames with other bodies; give two frames of one run.")
+    c, d = start.contacts, start.dimension
+    places, normal = [], None
+    for side in range(2):
+        before, after = (np.searchsorted(f.identities, c.bodies[:, side]) for f in (start, now))
+        arm = c.point - start.positions[before]
+        turn = _turn(start.rotations[before], now.rotations[after], d)
+        places.append(now.positions[after] + np.einsum("kij,kj->ki", turn, arm))
+        normal = np.einsum("kij,kj->ki", turn, c.normal) if normal is None else normal
+    apart = places[1] - places[0]
+    along = (apart * normal).sum(axis=1)
+    across = np.linalg.norm(apart - along[:, None] * normal, axis=1)
+    pairs, joint = np.unique(c.bodies, axis=0, return_inverse=True)
+    joint = joint.ravel()
+    opening, slip, points = np.zeros(len(pairs)), np.zeros(len(pairs)), np.zeros((len(pairs), d))
+    np.maximum.at(opening, joint, along)
+    np.maximum.at(slip, joint, across)
+    np.add.at(points, joint, 0.5 * (places[0] + places[1]))
+    return Openings(pairs, opening, slip, points / np.bincount(joint, minlength=len(pairs))[:, None])
+
+
+def _turn(before, after, d: int) -> np.ndarray:
+    """(k, d, d) the rotations from the orientations ``before`` to those ``after``."""
+    if d == 2:
+        angle = after - before
+        return np.moveaxis(np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]), -1, 0)
+    back = before * np.array([1.0, -1.0, -1.0, -1.0])
+    w, x, y, z = quaternions.product(after, back).T
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), -1, 0)

@@ -102,6 +102,7 @@ def draw(outcome, parameters, word, reference, **view):
     ax.axvline(outcome["limit"], color="k", ls="--", lw=1, label=f"limit analysis, {outcome['limit']:.4f}")
     ax.axvline(outcome["held"], color="C0", lw=1, label=f"held, {outcome['held']:.4f}")
     ax.axvline(reference, color="0.6", ls=":", lw=1.5, label=word)
+    ax.xaxis.set_major_locator(plt.MaxNLocator(4))
     ax.set(xlabel="thickness / radius", ylabel="moved while held, over the thickness")
     ax.legend(fontsize=8, framealpha=1.0)
     return figure

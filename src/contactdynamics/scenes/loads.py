@@ -119,41 +119,55 @@ def _turned_back(vector, axis, angle) -> np.ndarray:
     return turned[: len(vector)]
 
 
-def read_table(path) -> tuple[np.ndarray, np.ndarray]:
-    """Times and values (k,) from a text file of two columns; lines that begin with # are comments."""
+def read_table(path, columns: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Times (k,) and values from a text file, time first; lines that begin with # are comments.
+
+    Values (k,) where there is one column of them, else (k, ``columns``).
+    """
     path = as_path("read_table", path)
+    words = "two columns, time and value" if columns == 1 else f"{columns + 1} columns, time and {columns} values"
     if not path.is_file():
-        raise InputError(f"There is no file {path}; give a text file of two columns, time and value.")
+        raise InputError(f"There is no file {path}; give a text file of {words}.")
     try:
         rows = np.loadtxt(path, ndmin=2, delimiter="," if "," in path.read_text() else None)
     except (ValueError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is no table of numbers ({error}); give two columns, time and value.") from None
-    if rows.ndim != 2 or rows.shape[1] != 2 or len(rows) < 2:
-        raise InputError(f"{path} has the shape {rows.shape}; give two columns, time and value, of two rows at least.")
+        raise InputError(f"{path} is no table of numbers ({error}); give {words}.") from None
+    if rows.ndim != 2 or rows.shape[1] != columns + 1 or len(rows) < 2:
+        raise InputError(f"{path} has the shape {rows.shape}; give {words}, of two rows at least.")
     if not np.isfinite(rows).all():
         raise InputError(f"{path} holds a number that is not finite (row {np.argwhere(~np.isfinite(rows))[0, 0] + 1}).")
     back = np.flatnonzero(np.diff(rows[:, 0]) <= 0)
     if back.size:
         raise InputError(f"The times of {path} do not increase (row {back[0] + 2}); sort them, each once.")
-    return rows[:, 0].copy(), rows[:, 1].copy()
+    return rows[:, 0].copy(), rows[:, 1].copy() if columns == 1 else rows[:, 1:].copy()
 
 
 def shaking(times, accelerations, direction=(1.0, 0.0)) -> Profile:
     """The velocity of a ground that starts at rest and has these ``accelerations`` (k,), as a table; 0 before it.
 
+    They act along ``direction`` (d,); accelerations (k, d) are those of all components, and have no direction.
     Between the ``times`` the acceleration is linear, and its integral is taken exactly, at four points per interval.
     The velocity left at the end is taken off evenly over the record (a constant acceleration), so that the ground comes
     to rest.
     """
     times, a = as_numbers("times", times), as_numbers("accelerations", accelerations)
-    if times.ndim != 1 or times.shape != a.shape or len(times) < 2 or not (np.diff(times) > 0).all():
+    if (
+        times.ndim != 1
+        or a.ndim not in (1, 2)
+        or len(times) != len(a)
+        or len(times) < 2
+        or not (np.diff(times) > 0).all()
+    ):
         raise InputError("shaking needs at least two increasing times and as many accelerations.")
+    if a.ndim == 1:
+        a = a[:, None] * _vector("direction", direction)
     steps = np.diff(times)
     fine = np.append((times[:-1, None] + steps[:, None] * np.arange(4) / 4).ravel(), times[-1])
-    values = np.interp(fine, times, a)
-    velocity = np.concatenate([[0.0], np.cumsum(0.5 * np.diff(fine) * (values[1:] + values[:-1]))])
-    velocity -= velocity[-1] * (fine - fine[0]) / (fine[-1] - fine[0])
-    return table(fine, velocity[:, None] * _vector("direction", direction))
+    values = np.stack([np.interp(fine, times, column) for column in a.T], axis=1)
+    grown = np.cumsum(0.5 * np.diff(fine)[:, None] * (values[1:] + values[:-1]), axis=0)
+    velocity = np.concatenate([np.zeros((1, a.shape[1])), grown])
+    velocity -= velocity[-1] * ((fine - fine[0]) / (fine[-1] - fine[0]))[:, None]
+    return table(fine, velocity)
 
 
 def as_function(value, size: int, name: str) -> Callable[[float], np.ndarray]:

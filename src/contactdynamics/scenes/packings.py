@@ -21,6 +21,7 @@ from .outlets import Outlet
 from .scene import Scene
 from .shapes.balls import LONGEST, HalfPlane, Plane
 from .shapes.polygons import Polygon
+from .shapes.polyhedra import Polyhedron
 from .tables import join_all
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Irregular",
     "Outlet",
     "Pour",
+    "Rocks",
     "Sieve",
     "Vault",
     "arch",
@@ -426,6 +428,20 @@ class Irregular(NamedTuple):
         return Polygon.irregular(0.5 * diameter, **self._asdict(), seed=rng)
 
 
+class Rocks(NamedTuple):
+    """Rock for `Pour` in three dimensions: `Polyhedron.irregular` with these options. A file can hold it."""
+
+    corners: tuple = (8, 16)
+    spread: float = 0.5
+    elongation: float = 1.0
+
+    def __call__(self, diameter: float, rng) -> Polyhedron:
+        return Polyhedron.irregular(0.5 * diameter, **self._asdict(), seed=rng)
+
+
+KINDS = {"Irregular": Irregular, "Rocks": Rocks}
+
+
 class Pour(Hook):
     """Grains created one by one at rest, ``rate`` per second, each as low as possible in contact with what is there.
 
@@ -437,8 +453,9 @@ class Pour(Hook):
         sim = Simulation(scene, time_step=2e-4)
         sim.before_step.append(pour)
 
-    ``shape`` makes the grains where they are not balls: `Irregular`, or any function ``shape(diameter, rng)`` such as
-    ``lambda diameter, rng: Polygon.regular(6, radius=diameter / 2)``; each is laid by the ball around it.
+    ``shape`` makes the grains where they are not balls: `Irregular` (2D), `Rocks` (3D), or any function
+    ``shape(diameter, rng)`` such as ``lambda diameter, rng: Polygon.regular(6, radius=diameter / 2)``; each is laid by
+    the ball around it.
 
     What comes depends only on the seed, the number of the grain and the present positions: a resumed run goes on with
     the same bits. The result file holds the pour, but for a ``shape`` that is a function: such a run goes on from its
@@ -474,8 +491,8 @@ class Pour(Hook):
     def to_file(self) -> dict:
         """All numbers, and the name of a ``shape`` that is a function."""
         shape, sieve = self.shape, self.sieve
-        if isinstance(shape, Irregular):
-            shape = {"kind": "Irregular"} | shape._asdict()
+        if isinstance(shape, Irregular | Rocks):
+            shape = {"kind": type(shape).__name__} | shape._asdict()
         elif shape is not None:
             shape = {"kind": "function", "name": name_of(shape)}
         return {name: kind(getattr(self, name)) for name, kind in POUR.items()} | {
@@ -498,7 +515,9 @@ class Pour(Hook):
         for name, number in POUR.items():
             setattr(pour, name, number(parameters[name]))
         pour.sieve, pour.axis = Sieve(**sizes), np.array(parameters["axis"], dtype=float)
-        pour.shape = Irregular(**shape) if kind else None
+        if not (kind is None or kind in KINDS):
+            raise InputError(f"the grains of its Pour are {kind!r}, which are not known; is it of a later version?")
+        pour.shape = KINDS[kind](**shape) if kind else None
         pour._check()
         return pour
 

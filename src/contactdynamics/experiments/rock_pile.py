@@ -1,0 +1,148 @@
+"""Irregular polyhedra poured: a pile of rock is steeper than one of spheres with the same friction.
+
+The experiment of the papers (1999, part IV), whose remark on grains with corners is followed: grains come one by one at
+rest, as low as possible on a vertical near the axis. Two piles are poured alike on the same rough ground, of spheres
+and of convex polyhedra with their corners on the same spheres. Slope, packing fraction, contacts of a grain.
+"""
+
+import math
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from contactdynamics import analysis
+from contactdynamics.errors import InputError
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict, recorded
+from contactdynamics.plotting import plot_scene
+from contactdynamics.rigid.simulation import Simulation
+from contactdynamics.scenes import packings
+from contactdynamics.scenes.scene import Scene
+from contactdynamics.scenes.shapes.balls import Plane
+from contactdynamics.state import FREE
+
+FIGURE = "1999, section IV.4 (no figure)"
+PARAMETERS = Options(
+    grains=Option(600, "grains poured", least=20, most=10_000_000),
+    rate=Option(80.0, "grains per second", "1/s", least=1, most=1e6),
+    friction=Option(0.5, "friction coefficient", "1", least=0, most=100),
+    smallest=Option(0.02, "smallest diameter of the grains", "m", least=0.001, most=100),
+    largest=Option(0.03, "largest diameter of the grains", "m", least=0.001, most=100),
+    corners=Option([8, 14], "least and largest number of corners", least=4, most=100, numbers=(2,)),
+    pour_radius=Option(0.03, "radius within which grains come", "m", least=0, most=1000),
+    relaxation=Option(1.0, "time after the last grain", "s", least=0.1, most=1000),
+    step=Option(5e-4, "time step", "s", least=1e-7, most=5e-3),
+    tolerance=Option(1e-3, "residual to which each step is solved", "1", least=1e-12, most=0.1),
+    seed=Option(1, "seed of the random numbers", least=0),
+)
+QUICK = {"grains": 120, "rate": 120.0, "relaxation": 0.5, "step": 1e-3}
+
+GRAVITY = 9.81
+WEIGHED = 0.1  # s
+
+
+class Pile(NamedTuple):
+    """A poured pile at rest."""
+
+    frame: object
+    slope: object
+    packing: float  # inside the pile; nan where it has no inside
+    weight: float  # borne by the ground, over that of the grains, mean of the last tenth of a second
+    energy: object
+    failures: int
+
+
+def build(parameters):
+    """A pile of spheres and one of rock, poured in the same way."""
+    low, high = (int(c) for c in parameters["corners"])
+    if low > high:
+        raise InputError(f"corners={list(parameters['corners'])}; give the smaller number first.")
+    return {
+        "spheres": pour(parameters, None, "run-spheres"),
+        "rocks": pour(parameters, packings.Rocks(corners=(low, high)), "run"),
+    }
+
+
+def ground_half(p) -> float:
+    """Half the side of the ground: enough for a cone of 16 degrees at a packing fraction of 0.5."""
+    volume = p["grains"] * math.pi / 6 * p["largest"] ** 3 / 0.5
+    return 1.2 * (3 * volume / (math.pi * math.tan(math.radians(16)))) ** (1 / 3) + p["pour_radius"] + p["largest"]
+
+
+def pour(p, shape, name) -> Pile:
+    """Pour a pile and let it come to rest."""
+    scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
+    scene.material("rock", density=2600.0)
+    scene.contact("rock", "rock", friction=p["friction"])
+    sizes = packings.Sieve.uniform(p["smallest"], p["largest"])
+    half = ground_half(p)
+    packings.pavement(scene, material="rock", sizes=sizes, extent=half, seed=p["seed"])
+    scene.add(Plane((0, 0, 1)), material="rock", position=(0, 0, -0.5 * p["largest"]), fixed=True)
+    pouring = packings.Pour(scene, material="rock", sizes=sizes, rate=p["rate"], count=p["grains"],
+                            radius=p["pour_radius"], seed=p["seed"], shape=shape)  # fmt: skip
+    sim = Simulation(scene, time_step=p["step"], tolerance=p["tolerance"], penetration="anticipate", recovery=0.1,
+                     on_failure="ignore")  # fmt: skip
+    sim.before_step.append(pouring)
+    until, borne = pouring.duration + p["relaxation"], []
+    with recorded(sim, until=until, name=name):
+        sim.run(until=until - WEIGHED, progress=False)
+        for _ in range(round(WEIGHED / p["step"])):
+            sim.step()
+            borne.append(analysis.weight_balance(sim.frame()))
+    frame = sim.frame()
+    return Pile(frame, analysis.slope(frame), packing(frame, p), float(np.mean(borne)), sim.energy, sim.failures)
+
+
+def packing(frame, p) -> float:
+    """The packing fraction inside the pile."""
+    try:
+        return analysis.packing_fraction(frame, analysis.interior(frame, margin=0.5 * p["largest"]))
+    except InputError:  # a handful of grains, one upon the other nowhere
+        return math.nan
+
+
+def check(outcome, parameters):
+    results, rows = {}, []
+    for name, pile in outcome.items():
+        e, free = pile.energy, pile.frame.kinds == FREE
+        results[name] = {
+            "slope_degrees": pile.slope.degrees,
+            "slope_error_degrees": pile.slope.error,
+            "packing_fraction": pile.packing,
+            "coordination": analysis.coordination(pile.frame).mean,
+            "mobilised_friction": analysis.mobilised_friction(pile.frame).mean,
+            "weight_balance": pile.weight,
+            "largest_speed": float(np.abs(pile.frame.velocities[free]).max()),
+            "energy_closure": e.closure / max(abs(e.force_work), 1e-300),
+            "steps_not_solved": pile.failures,
+        }
+        rows += [
+            Row(f"{name}: ground carries the weight", 1, pile.weight, abs(pile.weight - 1) < 2e-2, "identity"),
+            Row(f"{name}: energy ledger, relative", "closed", results[name]["energy_closure"],
+                results[name]["energy_closure"] < 1e-9, "identity"),
+        ]  # fmt: skip
+    steep, flat = results["rocks"], results["spheres"]
+    if parameters["friction"] >= 0.2:
+        doubt = math.hypot(flat["slope_error_degrees"], steep["slope_error_degrees"])  # of small piles it is large
+        rows.insert(0, Row("slope of rock above that of spheres, degrees",
+                           f"> {flat['slope_degrees']:.1f} - {doubt:.1f}", steep["slope_degrees"],
+                           steep["slope_degrees"] > flat["slope_degrees"] - doubt, "own reference"))  # fmt: skip
+    return Verdict(results, rows)
+
+
+def figure(outcome, parameters):
+    """Both piles, and their profiles."""
+    figure = plt.figure(figsize=(12, 7), layout="constrained")
+    grid = figure.add_gridspec(2, 2, height_ratios=(1.3, 1))
+    for column, (name, pile) in enumerate(outcome.items()):
+        ax = figure.add_subplot(grid[0, column])
+        levels = np.where(pile.frame.kinds == FREE, pile.frame.positions[:, 2], 0.0)
+        plot_scene(pile.frame, ax, forces=False, colours=levels, elevation=14.0)
+        inside = "" if math.isnan(pile.packing) else f", packing {pile.packing:.2f}"
+        ax.set_title(f"{name}: slope {pile.slope.degrees:.1f}° ± {pile.slope.error:.1f}°{inside}", fontsize=10)
+        reach = 1.4 * max(each.slope.foot for each in outcome.values())
+        ax.set(xlim=(-reach, reach), ylim=(-0.35 * reach, 0.5 * reach))
+        ax = figure.add_subplot(grid[1, column])
+        pile.slope.plot(ax)
+        ax.set_title("")
+    return figure
