@@ -11,7 +11,7 @@ import numpy as np
 from ..display import short
 from ..errors import InputError
 from ..problem.form import ContactProblem
-from ..state import Contacts, SolveReport
+from ..state import FREE, Contacts, SolveReport
 from . import assembly, motion
 from .cell import CellMotion
 from .contact_set import ContactSet, Settings
