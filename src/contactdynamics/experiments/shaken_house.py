@@ -38,7 +38,7 @@ PARAMETERS = Options(
     rest=Option(0.5, "time after the motion, in which what was thrown comes to rest", "s", least=0, most=100),
     seed=Option(1, "seed of the random numbers of the synthetic motion", least=0),
 )  # fmt: skip
-QUICK = {"duration": 0.8, "rest": 0.2, "size": [2.4, 2.0], "courses": 5, "step": 4e-3}
+QUICK = {"duration": 0.6, "rest": 0.1, "size": [2.4, 2.0], "courses": 4, "step": 4e-3}
 
 GRAVITY = 9.81
 GENTLE = 0.6  # of the threshold: by so much the motion is scaled down that leaves the house as it is

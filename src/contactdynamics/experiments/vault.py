@@ -26,7 +26,7 @@ PARAMETERS = Options(
     falling=Option(1.5, "time at most for which it falls", "s", least=0.1, most=20),
     step=Option(2e-3, "time step", "s", least=1e-5, most=5e-3),
 )
-QUICK = {"voussoirs": 12, "rows": 2, "accuracy": 0.03, "hold": 0.5, "falling": 1.0}
+QUICK = {"voussoirs": 10, "rows": 2, "accuracy": 0.1, "hold": 0.4, "falling": 0.8}
 
 MILANKOVITCH = 0.1075
 
