@@ -16,13 +16,14 @@ from ..experiments.options import Options, chosen
 
 def _functions() -> dict:
     """The benchmarks by name; imported late, since they load everything."""
-    from . import peers, polygons, polyhedra, solvers, speed, start, systems, tolerance
+    from . import cells, peers, polygons, polyhedra, solvers, speed, start, systems, tolerance
 
     return {
         "system": systems.system, "sweep": speed.sweep, "step": speed.step, "scenes": speed.scenes,
         "peers": peers.peers,
         "growth": speed.growth, "tolerance": tolerance.tolerance, "profile": speed.profile, "start": start.start,
         "polygons": polygons.polygons, "polyhedra": polyhedra.polyhedra, "solvers": solvers.solvers,
+        "cells": cells.cells,
     }  # fmt: skip
 
 

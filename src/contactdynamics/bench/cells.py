@@ -1,0 +1,106 @@
+"""Benchmarks of periodic cells: a step in a sheared cell beside one in an open box, and a long quasi-static shear."""
+
+import time
+
+import numpy as np
+
+from ..experiments.options import Option
+from ..rigid.simulation import Simulation
+from ..scenes.cell import Cell
+from ..scenes.scene import Scene
+from .options import takes
+
+PRESSURE = 100.0
+
+
+def _scene(cell, places, radii):
+    scene = Scene(gravity=(0, 0), cell=cell)
+    scene.material("m", density=1.0)
+    scene.contact("m", "m", friction=0.4)
+    scene.add_many(radii, material="m", position=places)
+    return scene
+
+
+def _dense(count: int, seed: int):
+    """Places and radii of disks on a square lattice of the unit cell, each in contact with its four neighbours."""
+    rng = np.random.default_rng(seed)
+    side = int(np.ceil(np.sqrt(count)))
+    grid = (np.stack(np.meshgrid(np.arange(side), np.arange(side)), -1).reshape(-1, 2) + 0.5) / side
+    return grid, rng.uniform(0.5, 0.503, len(grid)) / side
+
+
+def _timed(sim: Simulation, flow, steps: int, sweeps: int) -> tuple[float, float, float]:
+    """CPU seconds per step, sweeps and contacts; each step begins with the same velocities, which press together."""
+    sim.tolerance, sim.max_iterations = 1e-300, sweeps
+    spent, done, contacts = 0.0, 0, 0
+    for k in range(steps + 2):
+        sim.rows[:, :2] = flow
+        begin = time.process_time()
+        step = sim.step()
+        if k >= 2:
+            spent += time.process_time() - begin
+            done, contacts = done + step.report.iterations, contacts + step.contacts
+    return spent / steps, done / steps, contacts / steps
+
+
+@takes(
+    disks=Option(10_000, "in the cell and in the box", least=100, most=1_000_000),
+    sweeps=Option(50, "of each step", least=1, most=10_000),
+    steps=Option(30, "that are timed, in turns", least=2, most=10_000),
+    shear_disks=Option(2000, "of the quasi-static shear", least=50, most=100_000),
+    shear_steps=Option(200, "of the quasi-static shear that are timed; 100 000 are foretold", least=10, most=10**6),
+)
+def cells(echo, *, disks, sweeps, steps, shear_disks, shear_steps) -> dict:
+    """A step of disks in a sheared periodic cell over that in an open box, at the same sweeps; a quasi-static shear."""
+    places, radii = _dense(disks, 1)
+    rate = 0.05
+    cell = Cell((1.0, 1.0), rate=[[0, rate], [0, 0]], stress={"yy": PRESSURE})
+    size = 2 * float(radii.mean())
+    h = 0.05 * size / np.sqrt(PRESSURE)
+    rng = np.random.default_rng(3)
+    flow = 0.5 * (0.5 - places) + 0.05 * rng.normal(size=places.shape)
+    h *= 1e-3  # nothing moves: all steps have the same contacts
+    options = {"time_step": h, "tolerance": 1e-3, "on_failure": "ignore", "check": False}
+    ways = {}
+    for name, space in (("box", None), ("cell", cell)):
+        scene = _scene(space, places, radii)
+        sim = Simulation(scene, **options)
+        ways[name] = sim
+    best = {name: [] for name in ways}
+    contacts, made = {}, {}
+    for _ in range(3):
+        for name, sim in ways.items():
+            seconds, made[name], contacts[name] = _timed(sim, flow, max(2, steps // 3), sweeps)
+            best[name].append(seconds)
+    per = {name: min(values) * 1e3 for name, values in best.items()}
+    per_contact = {name: per[name] / max(1.0, contacts[name] * made[name]) for name in per}
+    ratio = per_contact["cell"] / per_contact["box"]
+    for name in ways:
+        echo(f"{name:<5} {per[name]:8.3f} ms per step of {made[name]:.0f} sweeps, {contacts[name]:.0f} contacts")
+    echo(f"a sweep over a contact costs {ratio:.3f} in the sheared cell of what it costs in an open box")
+    slow, expected = _quasi_static(shear_disks, shear_steps)
+    echo(
+        f"quasi-static shear of {shear_disks} disks: {slow * 1e3:.2f} ms per step, 100 000 steps in {expected:.1f} min"
+    )
+    return {"box_ms": per["box"], "cell_ms": per["cell"], "contacts_box": contacts["box"],
+            "contacts_cell": contacts["cell"], "sweeps_box": made["box"],
+            "sweeps_cell": made["cell"], "ratio": ratio, "shear_ms": slow * 1e3,
+            "minutes_of_100000": expected}  # fmt: skip
+
+
+def _quasi_static(disks: int, steps: int) -> tuple[float, float]:
+    """CPU seconds per step of a slow shear at constant pressure, and minutes for 100 000 of them."""
+    places, radii = _dense(disks, 2)
+    unit = 2 * float(radii.mean()) * np.sqrt(np.pi / 4 / PRESSURE)
+    sim = Simulation(
+        _scene(Cell((1.0, 1.0)), places, 0.97 * radii), time_step=0.1 * unit, tolerance=1e-3, on_failure="ignore",
+        penetration="anticipate",
+    )  # fmt: skip
+    sim.cell.impose(rate=[[0, 1e-3 / unit], [0, 0]], stress={"yy": PRESSURE}, carry=True)
+    for _ in range(steps // 2):
+        sim.step()
+    begin = time.process_time()
+    for _ in range(steps):
+        sim.step()
+    seconds = (time.process_time() - begin) / steps
+    return seconds, seconds * 1e5 / 60

@@ -1,0 +1,95 @@
+"""Homogeneous shear of disks at constant pressure: friction and fraction against the inertial number.
+
+A periodic cell is sheared at a constant rate while its height keeps the normal stress: no walls, no gradients. Disks
+with friction 0.4 and diameters within 20 % of their mean. Da Cruz et al. (2005) found mu = 0.25 + 1.1 I and
+phi = 0.81 - 0.3 I for inertial numbers I = rate sqrt(m / P) up to 0.2.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from contactdynamics import packings
+from contactdynamics.experiments._granular import PRESSURE, compressed, sample
+from contactdynamics.experiments.runner import PUBLISHED, Option, Options, Row, Verdict, recorded
+
+FIGURE = "da Cruz et al. 2005: friction and solid fraction against the inertial number"
+PARAMETERS = Options(
+    grains=Option(400, "in the cell", least=60, most=100_000),
+    friction=Option(0.4, "friction coefficient of the grains", "1", least=0, most=10),
+    inertial_numbers=Option([0.003, 0.01, 0.03, 0.1, 0.2], "rate sqrt(m / P) of the shear", "1", least=1e-5, most=1),
+    strain=Option(2.0, "of the shear, at least; the first third is left out", "1", least=0.05, most=1000),
+    duration=Option(200.0, "of the shear over sqrt(m / P), at least: the cell has inertia", "1", least=5, most=1e5),
+    seed=Option(1, "of the gas", least=0, most=10**9),
+    tolerance=Option(1e-3, "to which steps are solved", "1", least=1e-8, most=1e-2),
+    step=Option(0.1, "time step over sqrt(m / P), or 0.02 of strain where that is less", "1", least=1e-3, most=0.5),
+)  # fmt: skip
+QUICK = {"grains": 80, "inertial_numbers": [0.02, 0.1], "strain": 0.4, "duration": 30.0, "tolerance": 3e-3}
+
+
+def sheared(parameters, number):
+    """Mean friction, fraction and stresses over the strain, at one inertial number."""
+    scene, unit = sample(
+        parameters, dimension=2, sizes=packings.Sieve.uniform(0.8, 1.2), friction=parameters["friction"]
+    )
+    rate = number / unit
+    own = parameters | {"step": min(parameters["step"], 0.02 / number)}
+    sim, _ = compressed(scene, unit, own, longest=60.0, quiet=1e-4)
+    sim.cell.impose(rate=[[0, rate], [0, 0]], stress={"yy": PRESSURE}, carry=True)
+    start, rows = sim.time, []
+    steps = round(max(parameters["strain"] / rate, parameters["duration"] * unit) / sim.time_step)
+    solid = float((np.pi * sim.model.balls.radius**2).sum())
+    with recorded(sim, until=start + steps * sim.time_step):
+        for _ in range(steps):
+            sim.step()
+            stress = sim.cell.stress + sim.cell.kinetic_stress
+            rows.append((sim.cell.strain[0, 1], stress[0, 1], stress[1, 1], solid / sim.cell.volume))
+    rows = np.array(rows)
+    late = rows[len(rows) // 3 :]
+    blocks = np.array_split(late, 5)
+    ratios = [-block[:, 1].sum() / block[:, 2].sum() for block in blocks]
+    return {
+        "inertial_number": number, "friction": float(-late[:, 1].sum() / late[:, 2].sum()),
+        "error": float(np.std(ratios) / np.sqrt(len(ratios))), "packing_fraction": float(late[:, 3].mean()),
+        "pressure": float(late[:, 2].mean() / PRESSURE), "overlap": float(sim.watch.overlap), "unsolved": sim.failures,
+    }  # fmt: skip
+
+
+def build(parameters):
+    """One run for each inertial number."""
+    return [sheared(parameters, number) for number in parameters["inertial_numbers"]]
+
+
+def check(outcome, parameters):
+    """Against the published lines, where they hold."""
+    known = [run for run in outcome if run["inertial_number"] <= 0.21 and parameters["friction"] == 0.4]
+    rows = []
+    for run in known:
+        number, mu, phi = run["inertial_number"], run["friction"], run["packing_fraction"]
+        line, solid = 0.25 + 1.1 * number, 0.81 - 0.3 * number
+        few = parameters["grains"] ** -0.5  # of a finite sample
+        rows += [
+            Row(f"friction at I = {number:g}, within {0.04 + 0.6 * few:.3f}", round(line, 3), mu,
+                abs(mu - line) <= 0.04 + 0.6 * few, PUBLISHED),
+            Row(f"fraction at I = {number:g}, within {0.015 + 0.2 * few:.3f}", round(solid, 3), phi,
+                abs(phi - solid) <= 0.015 + 0.2 * few, PUBLISHED),
+        ]  # fmt: skip
+    carried = float(np.mean([run["pressure"] for run in outcome]))
+    rows.append(Row("mean normal stress over what was asked", 1.0, carried, abs(carried - 1) < 0.15, "identity"))
+    keys = ("inertial_number", "friction", "packing_fraction", "error", "pressure", "overlap", "unsolved")
+    results = {key: [run[key] for run in outcome] for key in keys}
+    return Verdict(results | {"grains": parameters["grains"], "seeds": 1}, rows)
+
+
+def figure(outcome, parameters):
+    """Both laws over the published lines."""
+    numbers = np.array([run["inertial_number"] for run in outcome])
+    line = np.geomspace(numbers.min(), max(0.2, numbers.max()), 50)
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    axes[0].errorbar(numbers, [run["friction"] for run in outcome], [run["error"] for run in outcome], fmt="o")
+    axes[0].plot(line, 0.25 + 1.1 * line, "k--", label="da Cruz et al.: 0.25 + 1.1 I")
+    axes[1].plot(numbers, [run["packing_fraction"] for run in outcome], "o")
+    axes[1].plot(line, 0.81 - 0.3 * line, "k--", label="da Cruz et al.: 0.81 − 0.3 I")
+    for ax, label in zip(axes, ("shear stress over normal stress", "packing fraction"), strict=True):
+        ax.set(xscale="log", xlabel="inertial number I", ylabel=label)
+        ax.legend(frameon=False)
+    return figure
