@@ -46,7 +46,8 @@ INSIDE = {
     "scenes": [
         {"shapes.unions", "shapes.meshes", "hooks", "loads", "pavement", "tables", "materials"},
         {"shapes.balls", "outlets", "cell", "pressure"},
-        {"shapes.polygons"}, {"shapes.polyhedra"}, {"shapes.clusters", "filling"}, {"blocks", "masonry", "scene"},
+        {"shapes.polygons"}, {"shapes.polyhedra"}, {"shapes.clusters", "filling"}, {"blocks", "masonry"}, {"compas"},
+        {"scene"},
         {"buildings"},
         {"packings"},
     ],
