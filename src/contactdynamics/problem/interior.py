@@ -212,7 +212,7 @@ def begin(graph, cones, path, p, u, inside):
 
 
 @kernel
-def interior_step(graph, cones, path, p, u, least):
+def interior_step(graph, cones, path, p, u):
     """One iteration; ``p`` and ``u`` (m, d) take its impulses and velocities. Returns False where it cannot go on."""
     x, z, dx, dz, du, s, push, rest, points, etas, blocks, short = path
     m, d = p.shape
@@ -229,7 +229,7 @@ def interior_step(graph, cones, path, p, u, least):
     for k in range(m):
         for i in range(d):
             ahead += (x[k, i] + step * dx[k, i]) * (z[k, i] + step * dz[k, i])
-    centre = max(least, min(1.0, max(0.0, ahead / (m * mean))) ** 3)
+    centre = min(1.0, max(0.0, ahead / (m * mean))) ** 3
     correct(cones, x, z, points, etas, dx, dz, centre * mean, s)
     pushes(cones, points, etas, rest, s, push)
     graphs.solve(graph, push, du)

@@ -20,7 +20,9 @@ from .sweeps import Momentum
 
 FIRST = 10  # sweeps before their rate is looked at
 COLD, WARM = 1.0, 0.03  # how far inside the cones the interior point starts, of the mean size
+BETWEEN = (0.1, 0.3)  # where both have failed
 TYPICAL = 12  # iterations of the second-order method
+STALLED, PATIENT = 15, 60  # iterations of the interior point without a better residual: at first, and at last
 HUGE = 1e4  # impulses, over those that stop the free motion: whether a solution exists is then looked at
 SHARE = 0.2  # of the friction: the first step where it is raised from zero
 AFTER = 500  # sweeps at most where the second-order method has failed
@@ -72,8 +74,8 @@ def _iteration(graph, m: int) -> float:
 def _blocks_of_bodies(problem: ContactProblem):
     """What `graphs.body_graph` needs, where M consists of small blocks, of which each contact links two at most.
 
-    Blocks of up to 3 freedoms in the plane, 6 in space; smaller ones are filled up by freedoms that nothing moves,
-    those without contacts are left out.
+    Blocks are the freedoms in threes in the plane, in sixes in space, or those that M links. Smaller ones are filled up
+    by freedoms that nothing moves, those without contacts are left out.
     """
     from scipy.sparse.csgraph import connected_components
 
@@ -81,14 +83,19 @@ def _blocks_of_bodies(problem: ContactProblem):
         return None
     mass, maps, free, drift = problem.bodies.mass.tocoo(), problem.bodies.jacobian.tocoo(), *problem.bodies[2:4]
     m, d = drift.shape
-    count, label = connected_components(mass, directed=False)
-    size = np.bincount(label, minlength=count)
-    contact, block = maps.row // d, label[maps.col]
-    links = np.unique(contact.astype(np.int64) * count + block)
-    of, touched = links // count, links % count
     s, components = (3, 2) if d < 3 else (6, 3)
-    if size[touched].max(initial=0) > s or np.bincount(of, minlength=m).max(initial=0) > 2:
+    contact = maps.row // d
+    for label in (np.arange(len(free)) // s, connected_components(mass, directed=False)[1]):
+        count = int(label.max(initial=-1)) + 1
+        links = np.unique(contact.astype(np.int64) * count + label[maps.col])
+        of, touched = links // max(count, 1), links % max(count, 1)
+        size = np.bincount(label, minlength=count)
+        apart = (label[mass.row] == label[mass.col]).all()
+        if apart and size[touched].max(initial=0) <= s and np.bincount(of, minlength=m).max(initial=0) <= 2:
+            break
+    else:
         return None
+    block = label[maps.col]
     used = np.unique(touched)
     node = np.full(count, -1)
     node[used] = np.arange(len(used))
@@ -114,7 +121,8 @@ def _blocks_of_bodies(problem: ContactProblem):
 class Way:
     """What a solver has done so far: counts iterations, keeps history and best impulses, asks the callback."""
 
-    def __init__(self, ready: Prepared, impulses, tolerance, most, callback):
+    def __init__(self, ready: Prepared, impulses, tolerance, most, callback, stride=1):
+        self.stride = stride  # iterations of the second-order method between two looks at it
         self.ready, self.tolerance, self.most, self.callback = ready, tolerance, most, callback
         self.begin, self.done, self.stages, self.history = cpu_clock(), 0, {}, []
         self.given, d = impulses.shape[1], len(ready.cones.size)  # components, those of the kernels
@@ -187,7 +195,7 @@ def interior(problem, guess, tolerance, max_iterations, callback):
     if not graphs.factorable(way.ready.graph):
         way.look()
         return way.report("The factors of its matrix would be too large; use Gauss-Seidel, or give the bodies' form.")
-    _second_order(way, cold=not guess.any())
+    second_order(way, cold=not guess.any())
     return way.report()
 
 
@@ -201,7 +209,7 @@ def auto(problem, guess, tolerance, max_iterations, callback):
         f"Gauss-Seidel was left after {way.done} sweeps, which would have needed "
         f"{f'about {more:.0f} more' if more < 1e6 else 'more than a million'}."
     )
-    _second_order(way, cold=False)
+    second_order(way, cold=False)
     if not way.over:
         _sweep(way, ahead=True, most=AFTER)
         told += " The second-order method got stuck, and sweeps went on."
@@ -253,16 +261,19 @@ def _more(seen: list, tolerance: float) -> float:
     return math.inf
 
 
-def _second_order(way: Way, cold: bool) -> None:
+def second_order(way: Way, cold: bool) -> None:
     """The second-order method from the present impulses, and from those that the free velocities ask for.
 
-    Where it gets stuck, again by raising friction from zero. A problem without friction is convex; of the solutions
-    for more friction the nearest is found from the last one, by steps that become longer where that is easy.
+    Where it gets stuck, again with more patience, and by raising friction from zero. A problem without friction is
+    convex; of the solutions for more friction the nearest is found from the last one, by steps that become longer
+    where that is easy.
     """
     p, c = way.impulses, way.ready.cones
     best, found = math.inf, p.copy()
-    for inside in (COLD,) if cold else (WARM, COLD):
-        _run_second(way, c, way.tolerance, inside)
+    insides = (COLD,) if cold else (WARM, COLD, *BETWEEN)
+    for inside, patience in [(inside, patience) for patience in (STALLED, PATIENT) for inside in insides]:
+        p[:] = found
+        _run_second(way, c, way.tolerance, inside, patience)
         if way.over:
             return
         if way.residual < best:
@@ -274,7 +285,7 @@ def _second_order(way: Way, cold: bool) -> None:
         last = share == 1.0
         some = c if last else cones(share * c.friction, c.rho, d)
         solved = _run_second(way, some, way.tolerance if last else max(way.tolerance, second.SWITCH),
-                             COLD if share == 0.0 else WARM, "friction")  # fmt: skip
+                             COLD if share == 0.0 else WARM, STALLED, "friction")  # fmt: skip
         if solved:
             reached, step = share, 1.5 * step
         elif share == 0.0:
@@ -287,7 +298,7 @@ def _second_order(way: Way, cold: bool) -> None:
         way.look()
 
 
-def _run_second(way: Way, c: Cones, tolerance: float, inside: float, stage: str = "") -> bool:
+def _run_second(way: Way, c: Cones, tolerance: float, inside: float, patience: int, stage: str = "") -> bool:
     """The second-order method with the cones ``c`` from the present impulses; whether it has solved that.
 
     ``inside`` = COLD: from the impulses that the free velocities ask for. ``stage``: its name, where not that of its
@@ -302,12 +313,13 @@ def _run_second(way: Way, c: Cones, tolerance: float, inside: float, stage: str 
         p[:, 0] = 10.0 * math.sqrt(scale / m)
     else:
         graphs.respond(graph, p, way.velocities)
-    second.begin(graph, c, state, p, way.velocities, tolerance, scale, inside)
+    second.begin(graph, c, state, p, way.velocities, tolerance, scale, inside, patience)
     number = state.number
     while number[second.PHASE] < second.SOLVED and not way.stopped and way.done < way.most:
         now = stage or ("interior" if number[second.PHASE] == second.FOLLOWING else "newton")
-        error = second.advance(graph, c, state, tolerance, scale, 1)
-        way.enter(now, 1, error, state.kept)
+        made = number[second.ITERATIONS] + number[second.STEPS]
+        error = second.advance(graph, c, state, tolerance, scale, way.stride)
+        way.enter(now, int(number[second.ITERATIONS] + number[second.STEPS] - made), error, state.kept)
     p[:] = state.kept
     way.look()
     return bool(number[second.PHASE] == second.SOLVED)
@@ -321,4 +333,4 @@ def warm_up_second_order(problem: ContactProblem) -> None:
         way = Way(ready._replace(graph=graph), np.zeros_like(problem.velocity), 1e-8, 20, None)
         _sweep(way, ahead=True)
         way.impulses[:] = 0.0
-        _second_order(way, cold=True)
+        second_order(way, cold=True)

@@ -19,8 +19,8 @@ from .._jit import kernel
 from . import graphs
 from .cones import residual
 
-STEPS = 15  # with the same base at most
-STIFF, STIFFER, STIFFEST = 1e3, 10.0, 1e9  # r over that of the contact's own block of W
+STEPS = 8  # with the same base at most
+STIFF, STIFFER, STIFFEST = 1e4, 10.0, 1e9  # r over that of the contact's own block of W
 
 
 @kernel
@@ -123,19 +123,19 @@ class Proximal(NamedTuple):
     push: np.ndarray  # (m, d)
     now: np.ndarray  # (m, d) velocities under q
     blocks: np.ndarray  # (m, d, d) B
-    number: np.ndarray  # (3,) r over that of the contact's own block, steps with this base, residual of the last one
+    number: np.ndarray  # (4,) r over that of the contact's own block, steps with this base, its residual, r at most
 
 
 def new_proximal(m: int, d: int) -> Proximal:
     """Room for m contacts of d components."""
-    return Proximal(*(np.empty((m, d)) for _ in range(6)), np.empty((m, d, d)), np.zeros(3))
+    return Proximal(*(np.empty((m, d)) for _ in range(6)), np.empty((m, d, d)), np.zeros(4))
 
 
 @kernel
 def begin(prox, p, u):
     """Start from impulses ``p`` and their velocities ``u`` (m, d)."""
     prox.base[:], prox.q[:], prox.now[:] = p, p, u
-    prox.number[0], prox.number[1], prox.number[2] = STIFF, 0.0, np.inf
+    prox.number[0], prox.number[1], prox.number[2], prox.number[3] = STIFF, 0.0, np.inf, STIFFEST
 
 
 @kernel
@@ -168,16 +168,26 @@ def newton_step(graph, cones, prox, p, u, tolerance, scale):
     answer(cones, stiff, base, now, now, 0.0, p)
     graphs.respond(graph, p, u)
     error = residual(cones, p, u, scale)
-    # Solved for this base: the velocities of Q and of P(U) agree.
-    off, size = 0.0, scale
+    # Solved for this base: the velocities of Q and of P(U) agree, or Q moves no more: what r U has left is rounding.
+    off, move, size = 0.0, 0.0, scale
     for k in range(m):
         for i in range(d):
             off += (cones.rho[k] * (u[k, i] - now[k, i])) ** 2
+            move += dq[k, i] ** 2
             size += p[k, i] ** 2
+    other = residual(cones, q, now, scale)
+    if other < error:  # Q has not been multiplied by r: it has less of the rounding
+        p[:], u[:], error = q, now, other
     number[1] += 1.0
-    if off <= (0.1 * tolerance) ** 2 * size or number[1] >= STEPS:
-        base[:], q[:], now[:] = p, p, u
-        if error > 0.1 * number[2]:
-            number[0] = min(STIFFER * stiff, STIFFEST)
-        number[1], number[2] = 0.0, error
+    if min(off, move) <= (0.1 * max(tolerance, error)) ** 2 * size or number[1] >= STEPS:
+        if error > number[2] and stiff > STIFFER:  # too far: back to this base, with more of the proximal term
+            q[:] = base
+            graphs.respond(graph, q, now)
+            number[0] = number[3] = stiff / STIFFER
+        else:
+            base[:], q[:], now[:] = p, p, u
+            if error > 0.1 * number[2]:
+                number[0] = min(STIFFER * stiff, number[3])
+            number[2] = error
+        number[1] = 0.0
     return error

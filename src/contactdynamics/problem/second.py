@@ -14,10 +14,9 @@ from .interior import Path, new_path
 from .newton import Proximal, new_proximal
 
 SWITCH = 1e-6  # residual at which Newton's method takes over
-TRIES = 12  # Newton steps without a better residual; the interior point then goes on to a tenth
-STALLED = 15  # iterations of the interior point without a better residual
+TRIES = 0.8  # of the patience: Newton steps without a better residual; the interior point then goes on to a tenth
 FOLLOWING, FINISHING, SOLVED, STUCK = 0.0, 1.0, 2.0, 3.0
-PHASE, LEVEL, BEST, IDLE, TRIED, ITERATIONS, STEPS, CENTRE = range(8)
+PHASE, LEVEL, BEST, SEEN, IDLE, TRIED, ITERATIONS, STEPS, PATIENCE = range(9)
 
 
 class Second(NamedTuple):
@@ -28,20 +27,26 @@ class Second(NamedTuple):
     p: np.ndarray  # (m, d) impulses of the present point
     u: np.ndarray  # (m, d) their velocities
     kept: np.ndarray  # (m, d) the best impulses so far
-    number: np.ndarray  # (7,) phase, residual for Newton's method, best one, iterations without a better one, ...
+    number: (
+        np.ndarray
+    )  # (9,) phase, residual for Newton's method, best, best of the phase, iterations without better, ..
 
 
 def new_second(m: int, d: int) -> Second:
     """Room for m contacts of d components."""
-    return Second(new_path(m, d), new_proximal(m, d), *(np.empty((m, d)) for _ in range(3)), np.zeros(8))
+    return Second(new_path(m, d), new_proximal(m, d), *(np.empty((m, d)) for _ in range(3)), np.zeros(9))
 
 
 @kernel
-def begin(graph, cones, second, p, u, tolerance, scale, inside):
-    """Start from impulses ``p`` and their velocities ``u`` (m, d); ``inside``: see `interior.enter`."""
+def begin(graph, cones, second, p, u, tolerance, scale, inside, patience):
+    """Start from impulses ``p`` and their velocities ``u`` (m, d); ``inside``: see `interior.enter`.
+
+    ``patience``: iterations without a better residual after which the interior point is given up.
+    """
     number = second.number
     number[:] = 0.0
-    number[LEVEL], number[BEST] = max(SWITCH, tolerance), residual(cones, p, u, scale)
+    number[PATIENCE] = patience
+    number[LEVEL], number[BEST], number[SEEN] = max(SWITCH, tolerance), residual(cones, p, u, scale), np.inf
     second.kept[:], second.p[:], second.u[:] = p, p, u
     if number[BEST] <= tolerance:
         number[PHASE] = SOLVED
@@ -61,16 +66,16 @@ def advance(graph, cones, second, tolerance, scale, count):
         if number[PHASE] >= SOLVED:
             break
         if number[PHASE] == FOLLOWING:
-            alive = interior.interior_step(graph, cones, second.path, p, u, number[CENTRE])
+            alive = interior.interior_step(graph, cones, second.path, p, u)
             number[ITERATIONS] += 1.0
             error = residual(cones, p, u, scale) if alive else np.inf
         else:
             error = newton.newton_step(graph, cones, second.prox, p, u, tolerance, scale)
             number[STEPS] += 1.0
         number[IDLE] += 1.0
+        if error < 0.9 * number[SEEN]:
+            number[IDLE], number[SEEN] = 0.0, error
         if error < number[BEST]:
-            if error < 0.9 * number[BEST]:
-                number[IDLE] = 0.0
             number[BEST] = error
             second.kept[:] = p
         turn(graph, cones, second, tolerance, error)
@@ -84,9 +89,9 @@ def turn(graph, cones, second, tolerance, error):
     if number[BEST] <= tolerance:
         number[PHASE] = SOLVED
     elif number[PHASE] == FOLLOWING:
-        lost = number[IDLE] >= STALLED or not error < np.inf
+        lost = number[IDLE] >= number[PATIENCE] or not error < np.inf
         if error <= number[LEVEL] or lost:
-            number[PHASE], number[IDLE] = FINISHING, 0.0
+            number[PHASE], number[IDLE], number[SEEN] = FINISHING, 0.0, np.inf
             number[TRIED] += 100.0 if lost else 1.0
             if lost:
                 p[:] = second.kept
@@ -94,11 +99,11 @@ def turn(graph, cones, second, tolerance, error):
                 second.path.s[:] = p  # to come back to
             interior.graphs.respond(graph, p, u)
             newton.begin(second.prox, p, u)
-    elif number[IDLE] >= TRIES or not error < np.inf:
+    elif number[IDLE] >= TRIES * number[PATIENCE] or not error < np.inf:
         if number[TRIED] >= 100.0:  # the interior point has nothing more to give
             number[PHASE] = STUCK
         else:
-            number[PHASE], number[IDLE] = FOLLOWING, 0.0
+            number[PHASE], number[IDLE], number[SEEN] = FOLLOWING, 0.0, np.inf
             number[LEVEL] = max(0.1 * number[LEVEL], tolerance)
             if number[TRIED] == 0.0:  # it was never asked
                 number[LEVEL] = max(SWITCH, tolerance)

@@ -64,10 +64,10 @@ def solve(
     return _judged(method, arguments)
 
 
-def named(solver) -> Callable:
+def named(solver, who: str = "solve") -> Callable:
     """The solver of a name, or the function itself."""
     if callable(solver):
-        check_function("solve got solver", solver, "problem", "guess", "tolerance", "max_iterations", "callback")
+        check_function(f"{who} got solver", solver, "problem", "guess", "tolerance", "max_iterations", "callback")
         return solver
     if not is_one_of(solver, SOLVERS):
         raise InputError(
