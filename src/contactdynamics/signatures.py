@@ -69,7 +69,7 @@ class SimulationOptions(TypedDict, total=False):
     time_step: float
     tolerance: float
     max_iterations: int
-    solver: str
+    solver: str | Callable
     threads: int
     penetration: str
     recovery: float

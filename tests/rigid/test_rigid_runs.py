@@ -383,26 +383,28 @@ def hard():
 
 
 def test_failures_are_told_once_and_counted():
-    sim = cd.Simulation(hard(), time_step=1e-3, tolerance=1e-10, max_iterations=2)
+    sim = cd.Simulation(hard(), time_step=1e-3, tolerance=1e-10, max_iterations=2, solver="nlgs")
     with pytest.warns(ConvergenceWarning, match="steps were not solved to the tolerance") as told:
         sim.run(until=0.02, progress=False)
     assert len(told) == 1 and sim.failures > 0
     assert str(sim.failures) in str(told[0].message)
     assert not sim.report.converged and "max_iterations" in sim.report.message
     with pytest.raises(ConvergenceError, match="Not solved"):
-        cd.Simulation(hard(), time_step=1e-3, tolerance=1e-10, max_iterations=2, on_failure="raise").run(
+        cd.Simulation(hard(), time_step=1e-3, tolerance=1e-10, max_iterations=2, solver="nlgs", on_failure="raise").run(
             until=0.02, progress=False
         )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cd.Simulation(hard(), time_step=1e-3, tolerance=1e-10, max_iterations=2, on_failure="ignore").run(
-            until=0.02, progress=False
-        )
+        cd.Simulation(
+            hard(), time_step=1e-3, tolerance=1e-10, max_iterations=2, solver="nlgs", on_failure="ignore"
+        ).run(until=0.02, progress=False)
 
 
 def test_a_run_that_is_not_solved_still_balances_its_books():
     # The ledger is an identity of the impulses applied, whatever their quality.
-    sim = start(hard(), 1e-3, tolerance=1e-10, max_iterations=2, on_failure="ignore").run(until=0.1, progress=False)
+    sim = start(hard(), 1e-3, tolerance=1e-10, max_iterations=2, solver="nlgs", on_failure="ignore").run(
+        until=0.1, progress=False
+    )
     assert_closed(sim)
 
 

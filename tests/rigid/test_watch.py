@@ -253,7 +253,7 @@ def test_steps_that_are_not_solved_are_told_once():
     floor(scene)
     for k in range(12):
         scene.add(ball(2, 0.1), material="m", position=(0.01 * (k % 2), 0.1 + 0.199 * k))
-    sim = cd.Simulation(scene, time_step=1e-3, tolerance=1e-14, max_iterations=2)
+    sim = cd.Simulation(scene, time_step=1e-3, tolerance=1e-14, max_iterations=2, solver="nlgs")
     with pytest.warns(ConvergenceWarning, match=r"At t = 0\.00\d: Not solved.*Told once") as told:
         for _ in range(5):
             sim.step()

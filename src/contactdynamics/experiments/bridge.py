@@ -30,10 +30,10 @@ PARAMETERS = Options(
     reading=Option(0.15, "way at which hinges and sliding joints are counted", "m", above=0, most=5),
     step=Option(2e-3, "time step", "s", least=1e-6, most=0.02),
     # The arch multiplies the force of the object: a loose tolerance lets stones sink into each other.
-    tolerance=Option(1e-6, "residual to which each step is solved", "1", least=1e-12, most=0.1),
+    tolerance=Option(1e-8, "residual to which each step is solved", "1", least=1e-12, most=0.1),
     film_frames=Option(36, "pictures of the film", least=0, most=10_000),
 )
-QUICK = {"travel": 0.16, "tolerance": 1e-5, "film_frames": 4}
+QUICK = {"travel": 0.16, "film_frames": 4}
 
 MOVED = 0.03  # of the thickness: joints that have opened, or slid, by less are counted as closed
 

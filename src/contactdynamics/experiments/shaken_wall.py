@@ -35,7 +35,7 @@ PARAMETERS = Options(
                    least=-1e3, most=1e3, numbers=(0, 4)),
     friction=Option(0.5, "friction coefficient", "1", least=0, most=100),
     step=Option(1e-3, "time step", "s", least=1e-6, most=0.02),
-    tolerance=Option(1e-4, "residual to which each step is solved", "1", least=1e-12, most=0.1),
+    tolerance=Option(1e-8, "residual to which each step is solved", "1", least=1e-12, most=0.1),
     seed=Option(1, "seed of the random numbers of the synthetic motion", least=0),
 )  # fmt: skip
 QUICK = {"duration": 1.2, "courses": 6, "opening": [1.0, 0.2, 1.8, 0.8], "step": 2e-3}

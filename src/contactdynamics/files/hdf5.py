@@ -40,7 +40,7 @@ from ..display import picture
 from ..errors import InputError, as_path
 from ..problem.laws import Law
 from ..scenes.cell import Cell
-from ..scenes.hooks import Hook, name_of, written
+from ..scenes.hooks import OWN, Hook, name_of, written
 from ..scenes.loads import PROFILES, Profile, as_function
 from ..scenes.materials import Materials
 from ..scenes.scene import Scene
@@ -60,6 +60,11 @@ INDEX = ("time", "step", "body_start", "bodies", "contact_start", "contacts")
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
+
+
+def _option(option):
+    """An option as a file can hold it: a user's solver by its name, with which `Simulation` says what is missing."""
+    return OWN + name_of(option) if callable(option) else option
 
 
 def frame_arrays(simulation) -> dict:
@@ -151,7 +156,7 @@ def parameters(simulation) -> dict:
     return {
         "dimension": scene.dimension,
         "gravity": scene.gravity.tolist() if scene.steady else _functions({0: scene.gravity})["0"],
-        "options": {name: v for name in OPTIONS if (v := getattr(simulation, name)) is not None},
+        "options": {name: _option(v) for name in OPTIONS if (v := getattr(simulation, name)) is not None},
         "materials": [
             {"name": n, "density": d, "own": o}
             for n, d, o in zip(materials.names, materials.densities, materials.own, strict=True)

@@ -17,7 +17,8 @@ def restore(simulation, path):
         checkpoint = storage.checkpoint(recording)
         scaled = storage.scaled_spins(recording)
         _check_order(path, tables, checkpoint)
-        simulation._awaited = (path, recording.parameters.get("before_step"), recording.parameters.get("recorders", []))
+        said = recording.parameters
+        simulation._awaited = (path, said.get("before_step"), said.get("recorders", []), said["options"].get("solver"))
         residual = float(np.nanmax(recording.log["residual"], initial=0.0))
         simulation.steps, simulation.time = recording.frame_steps[-1].item(), float(recording.times[-1])
     simulation.scene.blocks, simulation._taken = [tables], 1
@@ -40,7 +41,7 @@ def restore(simulation, path):
     return simulation
 
 
-def differences(simulation, path, before_step, recorders) -> list[str]:
+def differences(simulation, path, before_step, recorders, solver) -> list[str]:
     """Sentences on what the run of the file ``path`` had and the ``simulation`` that goes on with it has not.
 
     Its hooks get back what those of the file had learnt.
@@ -53,6 +54,13 @@ def differences(simulation, path, before_step, recorders) -> list[str]:
             f"The run of {path} had the recorders {', '.join(lost)} as well, which are in no file, and goes on without "
             "them; append them to simulation.recorders in the program that has them, or accept that they end here."
         )
+    if str(solver).startswith(hooks.OWN):
+        name, own = solver.removeprefix(hooks.OWN), simulation.solver
+        if not (callable(own) and hooks.name_of(own) == name):
+            told.append(
+                f"The run of {path} was made with the solver {name}, a function, and goes on with "
+                f"{hooks.name_of(own) if callable(own) else own}; give Simulation(solver={name}) to go on as it began."
+            )
     return [sentence for sentence in told if sentence]
 
 

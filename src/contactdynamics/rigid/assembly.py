@@ -33,7 +33,7 @@ def assemble(bodies: Bodies, free, inverse, written: list[Explicit], gaps: list,
         maps.append(csr_array((block.ravel(), (row, column)), (count * d, f * len(free))))
     g_map = csr_array(maps[1] - maps[0]).tocsc()
     u = np.concatenate([free[:, :3], free[:, 3:6] / free[:, 7:]], axis=1)[:, axes].ravel()
-    moves = ((bodies.kind == FREE)[:, None] & ((bodies.held[:, None] >> np.array(axes)) & 1 == 0)).ravel()
+    moves = free_directions(bodies, d).ravel()
     jacobian = g_map[:, moves].tocsr()
     jacobian.eliminate_zeros()
     boundary = (g_map[:, ~moves] @ u[~moves]).reshape(count, d)
@@ -41,6 +41,12 @@ def assemble(bodies: Bodies, free, inverse, written: list[Explicit], gaps: list,
     mass = mass if kept.all() else csr_array(mass[kept][:, kept])
     form = BodyForm(mass, jacobian, u[moves], boundary - contacts.target[:, :d])
     return ContactProblem.of_bodies(form, contacts.friction, np.concatenate(gaps))
+
+
+def free_directions(bodies: Bodies, dimension: int) -> np.ndarray:
+    """(N, 3) in the plane, else (N, 6): the freedoms, v and spin, that contacts can change."""
+    axes = np.array([0, 1, 5] if dimension == 2 else [0, 1, 2, 3, 4, 5])
+    return (bodies.kind == FREE)[:, None] & ((bodies.held[:, None] >> axes) & 1 == 0)
 
 
 def _mass(bodies: Bodies, inverse, dimension: int):

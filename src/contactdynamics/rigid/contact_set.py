@@ -11,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import clock
+from ..errors import InputError
+from ..problem.solving import solve
 from ..state import FREE, Contacts
-from . import motion, restraint
+from . import assembly, motion, restraint
 from .equations.contract import Mobility
 from .equations.diagonal import Diagonal
 from .equations.full import Full
@@ -24,13 +26,16 @@ from .search.balls import BallSearch
 from .search.contract import DIAGONAL, Outlook, Overlap
 from .search.polygons import PolygonSearch
 from .search.polyhedra import PolyhedronSearch
-from .solvers import LEFT, scratch_arrays
+from .solvers import EXACT, error_of, scratch_arrays
 from .space import OPEN, Periodic, wrapped
 from .step import Goal, Step
 from .threads import Team
+from .together import FINE, NOTHING, Together, accept, move, velocities
 
 SEARCHES, EQUATIONS = (BallSearch, PolygonSearch, PolyhedronSearch), (Diagonal, Full, Planar, Spatial)
 SMALL = 500  # contacts up to which one thread is faster
+TRIES = 3  # to solve all contacts together so that nothing is left
+WORTH, OF = 60.0, 150  # sweeps that take as long as solving so many contacts together; for more of them, as many more
 ALONE = Team(1)
 
 
@@ -41,18 +46,22 @@ class Settings(NamedTuple):
     max_iterations: int
     solver: object  # a kernel of `solvers`
     team: Team
+    together: bool = False  # all contacts are solved together where sweeps would take too long
+    own: object = None  # a user's function, in the place of all that: see `problem.solving`
 
 
 class Solved(NamedTuple):
     """How the contacts of a step were solved."""
 
-    iterations: int
+    iterations: int  # sweeps, and those of all contacts together
     residual: float  # relative to the impulses
     left: float  # what the contacts lose, over the kinetic size of what they do
     worst: int  # place among the contacts as the user has them, -1 without contacts
     bipotential: float
     cone: float  # largest distance to a friction cone, over the l2 norm of the impulses
     framed: float  # seconds spent on frames, targets and first guess
+    together: int = 0  # of the iterations, those of all contacts together
+    told: str = ""  # why that was not done, or not enough
 
 
 class ContactSet:
@@ -63,6 +72,7 @@ class ContactSet:
         self.cell_mass = None  # (3, 3) inverse masses of the rows of a moving cell
         self._kinds_of_search = tuple(kind() for kind in SEARCHES)
         self.searches, self.equations = [], []
+        self._together = Together()
 
     def derive(self, model) -> None:
         """Follow the tables of the model: at the start, when bodies come or go, or are sorted."""
@@ -136,14 +146,14 @@ class ContactSet:
 
     def solve(self, model, step: Step, rows, settings: Settings) -> Solved:
         """Solve the contacts; with anticipation, again as long as the solution closes gaps of pairs left out."""
-        framed, sweeps = 0.0, 0
+        framed, sweeps, steps = 0.0, 0, 0
         mobility = self.mobility(model)
         while True:
             begin = clock()
             scale = self.fill(model, step, rows, mobility)
             framed += clock() - begin
-            found, worst = self._run_solver(rows, mobility, scale, step, settings)
-            sweeps += found.iterations if found else 0
+            found, worst, answer = self._run_solver(model, step, rows, mobility, scale, settings)
+            sweeps, steps = sweeps + (found.iterations if found else 0), steps + answer.iterations
             begun = [search.status.copy() for search in self.searches] if step.anticipate else []
             cone, size = 0.0, 0.0
             for equations in self.equations:
@@ -155,13 +165,16 @@ class ContactSet:
                 cone = cone / math.sqrt(size) if size > 0 else 0.0
                 if not found:
                     return Solved(0, 0.0, 0.0, -1, 0.0, cone, framed)
-                return Solved(sweeps, found.residual, found.left, worst, found.bipotential, cone, framed)
+                return Solved(
+                    sweeps + steps, found.residual, found.left, worst, found.bipotential, cone, framed, steps,
+                    answer.told,
+                )  # fmt: skip
             rows[:] = step.free
 
-    def _run_solver(self, rows, mobility, scale, step: Step, settings: Settings):
-        """The `Solution` of the solver, None without contacts, and the place of the worst contact."""
+    def _run_solver(self, model, step: Step, rows, mobility, scale, settings: Settings):
+        """The `Solution` of the solver, None without contacts, the place of the worst contact, and an `Answer`."""
         if not self.count:
-            return None, -1
+            return None, -1, NOTHING
         if self._scratch is None:
             self._scratch = scratch_arrays(rows, len(self.equations))
         tolerance = settings.tolerance
@@ -172,19 +185,86 @@ class ContactSet:
         shared = 0 if self.cell_mass is None else 3
         goal = Goal(float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), shared)
         kinds = tuple([equations.kind() for equations in self.equations])
-        team, done = settings.team if self.count > SMALL else ALONE, 0
+        run = self._sweep if settings.own is None else self._run_own
+        done, steps, finer = 0, 0, 0
         while True:
-            found = team(settings.solver, rows, mobility, kinds, goal, self._scratch)
-            done += found.iterations
+            found, answer = run(model, step, rows, mobility, kinds, goal, settings)
+            done, steps = done + found.iterations, steps + answer.iterations
             if not self._restrain(step, rows):
                 break
-            found = team(settings.solver, rows, mobility, kinds, goal._replace(max_iterations=0), self._scratch)
-            if max(found.residual, found.left / LEFT) <= tolerance or done >= settings.max_iterations:
+            found = self._measured(rows, mobility, kinds, goal, settings)
+            asked = settings.tolerance if steps else tolerance
+            if error_of(found.residual, found.left) <= asked or settings.own is not None:
                 break
-            goal = goal._replace(max_iterations=settings.max_iterations - done)
-        found = found._replace(iterations=done)
+            if answer.iterations and finer < TRIES:  # what is left may not gain: solved together once more, finer
+                goal, finer = goal._replace(tolerance=0.1 * goal.tolerance), finer + 1
+            elif done >= settings.max_iterations:
+                break
+            goal = goal._replace(max_iterations=max(0, settings.max_iterations - done))
+        found, answer = found._replace(iterations=done), answer._replace(iterations=steps)
         before = sum(equations.count for equations in self.equations[: found.kind])
-        return found, before + self.equations[found.kind].rank(found.worst)
+        return found, before + self.equations[found.kind].rank(found.worst), answer
+
+    def _measured(self, rows, mobility, kinds, goal: Goal, settings: Settings):
+        """The errors of what is there, as a `Solution`."""
+        return ALONE(settings.solver, rows, mobility, kinds, goal._replace(max_iterations=0), self._scratch)
+
+    def _sweep(self, model, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings):
+        """Sweeps and, where they are not enough, all contacts together."""
+        team = settings.team if self.count > SMALL else ALONE
+        active = [equations for equations in self.equations if equations.count]
+        able = settings.together and self.cell_mass is None and all(equations.plain for equations in active)
+        worth = WORTH * max(1.0, self.count / OF) if able and goal.rest else math.inf
+        found = team(settings.solver, rows, mobility, kinds, goal._replace(worth=worth), self._scratch)
+        error = error_of(found.residual, found.left)
+        if not settings.together or error <= goal.tolerance:
+            return found, NOTHING
+        if not able:
+            why = "cohesion, tension and moments" if self.cell_mass is None else "cells that move"
+            return found, NOTHING._replace(told=f"{why} are left to the sweeps")
+        done, steps = found.iterations, 0
+        # What is left of the sweeps goes in between; a coarse goal needs no more than that.
+        for hard in (goal.tolerance < FINE, True):
+            for _ in range(TRIES):  # the residual that is needed follows from what is left with the present one
+                bound = max(goal.tolerance * min(1.0, found.residual / error), min(goal.tolerance, EXACT))
+                answer = self._together.solve(active, rows, step.free, mobility, goal.scale, bound, hard)
+                found = self._measured(rows, mobility, kinds, goal, settings)
+                error, steps = error_of(found.residual, found.left), steps + answer.iterations
+                if error <= settings.tolerance or found.residual > settings.tolerance:
+                    break
+            if error <= settings.tolerance or not answer.iterations:
+                break
+            if done < goal.max_iterations:
+                more = goal._replace(max_iterations=goal.max_iterations - done)
+                found = team(settings.solver, rows, mobility, kinds, more, self._scratch)
+                done, error = done + found.iterations, error_of(found.residual, found.left)
+                if error <= settings.tolerance:
+                    break
+        return found._replace(iterations=done), answer._replace(iterations=steps)
+
+    def _run_own(self, model, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings):
+        """A user's solver: the step as a `ContactProblem`, whose impulses the contacts take."""
+        if self.cell_mass is not None:
+            raise InputError(
+                "A solver of your own gets a ContactProblem, which knows no cell that moves; take another."
+            )
+        active = [equations for equations in self.equations if equations.count]
+        b, d, inverse = model.bodies, model.dimension, np.empty((len(rows), 3, 3))
+        motion.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse, b.held)
+        written = [equations.explicit(rows, d) for equations in active]
+        gaps = [self._home[e.number].candidates().gap[x.place] for e, x in zip(active, written, strict=True)]
+        problem = assembly.assemble(b, step.free, inverse, written, gaps, d)
+        guess = np.concatenate([x.impulse[:, :d] for x in written])
+        impulses, report = solve(problem, guess, solver=settings.own, tolerance=goal.tolerance,
+                                 max_iterations=goal.max_iterations)  # fmt: skip
+        accept(active, written, impulses)
+        moves = assembly.free_directions(b, d)
+        speeds = velocities(step.free, d)
+        speeds[moves] = problem.body_velocities(impulses)
+        which = moves.any(axis=1)
+        move(rows, step.free, which, speeds[which], d)
+        found = self._measured(rows, mobility, kinds, goal, settings)
+        return found._replace(iterations=report.iterations), NOTHING
 
     def _restrain(self, step: Step, rows) -> bool:
         """Shrink the impulses of groups of bodies that would gain energy by what the solver left: see `restraint`.
@@ -358,7 +438,7 @@ class ContactSet:
         other._kinds_of_search = tuple(twins.values())
         other.searches = [twins[id(search)] for search in self.searches]
         other._resting = [search for search in other.searches if search.rests]
-        other.equations = []
+        other.equations, other._together = [], Together()
         other._begin_equations()
         return other
 

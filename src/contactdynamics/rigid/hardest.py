@@ -1,8 +1,9 @@
 """The hardest steps of a run as problem files: those with the most sweeps and those with the largest residuals.
 
-``step-000123-sweeps-1000-residual-3e-05.hdf5`` in FCLIB's form, with the impulses found as the solution. The ten
-hardest by each measure are kept, 20 files at most. A resumed run goes on with the files that are there: steps that it
-makes again give the same bits, and so the same files as the run that was not interrupted.
+``step-000123-sweeps-1000-residual-3e-05.hdf5`` in FCLIB's form, with the impulses found as the solution; an iteration
+of all contacts together counts as a sweep. The ten hardest by each measure are kept, 20 files at most. A resumed run
+goes on with the files that are there: steps that it makes again give the same bits, and so the same files as the run
+that was not interrupted.
 """
 
 import re

@@ -1,8 +1,12 @@
 """The options of a `Simulation`, checked at its door."""
 
 from ..errors import InputError, is_number, is_one_of, is_whole
+from ..problem.solving import named
+from ..scenes.hooks import OWN
 from .equations.contract import GROUPS
 from .solvers import SOLVERS
+
+NAMES = ("auto", *SOLVERS)
 
 
 def check_options(time_step, tolerance, max_iterations, solver, threads, penetration, recovery, on_failure) -> None:
@@ -12,8 +16,18 @@ def check_options(time_step, tolerance, max_iterations, solver, threads, penetra
             raise InputError(f"Simulation got {name}={value!r}; give a positive number.")
     if not is_whole(max_iterations, 1):
         raise InputError(f"Simulation got max_iterations={max_iterations!r}; give a positive whole number.")
-    if not is_one_of(solver, SOLVERS):
-        raise InputError(f"solver is {solver!r}; choose one of {', '.join(SOLVERS)}.")
+    if isinstance(solver, str) and solver.startswith(OWN):
+        raise InputError(
+            f"The run was made with the solver {solver.removeprefix(OWN)}, a function, which a file does not hold; "
+            "give solver=... again, or the name of another."
+        )
+    if callable(solver):
+        named(solver, "Simulation")
+    elif not is_one_of(solver, NAMES):
+        raise InputError(
+            f"solver is {solver!r}; choose one of {', '.join(NAMES)}, or give a function (problem, guess, tolerance, "
+            "max_iterations, callback) -> (P, SolveReport)."
+        )
     if not (is_whole(threads, 1) and threads <= GROUPS):
         raise InputError(f"threads is {threads!r}; give a whole number from 1 to {GROUPS}.")
     if not is_one_of(penetration, ("moreau", "anticipate")):

@@ -17,7 +17,7 @@ from .cell import CellMotion
 from .contact_set import ContactSet, Settings
 from .loading import Loading
 from .roster import Roster
-from .solvers import LEFT
+from .solvers import error_of
 from .step import Step
 
 OVERLAP_LIMIT = 0.05  # of the smaller radius, at the start
@@ -123,7 +123,7 @@ def equilibrium(state: State, slack: float, limit: float, settings: Settings) ->
         sweeps += found.iterations
         left = float(np.sqrt((rows[rows[:, 6] > 0, :6] ** 2).sum(axis=1).max()))
         share = left / fall if fall > 0 else left
-        solved = max(found.residual, found.left / LEFT) <= settings.tolerance
+        solved = error_of(found.residual, found.left) <= settings.tolerance
         decided = share <= limit or share > 0.5 * before or not solved or settings.tolerance < 1e-14
         if not decided:  # more exactly, from the impulses found; the velocities again from the free ones
             before, settings = share, settings._replace(tolerance=0.1 * settings.tolerance)

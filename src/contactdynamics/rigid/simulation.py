@@ -8,6 +8,7 @@ energy ledger; half a drift; recovery; recorders. Bodies are in the `roster`, lo
 
 import contextlib
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from ..errors import (
     count_of_steps,
     is_number,
 )
+from ..scenes.hooks import name_of
 from ..scenes.scene import Scene
 from ..state import SolveReport
 from . import interrupts, motion, questions, watch
@@ -35,7 +37,7 @@ from .hardest import Hardest, check_folder
 from .ledger import NO_GAIN
 from .neighbours import REACH
 from .options import check_options
-from .solvers import LEFT, SOLVERS
+from .solvers import SOLVERS, error_of
 from .step import Step
 from .threads import Team
 
@@ -67,8 +69,9 @@ class Simulation(Access):
     max_iterations
         Sweeps at most in a step.
     solver
-        "accelerated" (Nesterov's extrapolation around Gauss-Seidel, on the contacts that need it) or "nlgs" (plain
-        Gauss-Seidel, the reference); the law and the residual are the same.
+        "auto" (sweeps of "accelerated", and all contacts together by a second-order method where these would take too
+        long), "accelerated" (Nesterov's extrapolation around Gauss-Seidel, on the contacts that need it), "nlgs" (plain
+        Gauss-Seidel, the reference), or a function of your own, see `solve`; law and residual are the same.
     threads
         Threads that sweep, 8 at most; the result is the same to the bit. More than one pays on an idle machine only.
     penetration
@@ -102,7 +105,7 @@ class Simulation(Access):
         time_step: float,
         tolerance: float = 1e-3,
         max_iterations: int = 1000,
-        solver: str = "accelerated",
+        solver: str | Callable = "auto",
         threads: int = 1,
         penetration: str = "moreau",
         recovery: float = 0.0,
@@ -230,7 +233,10 @@ class Simulation(Access):
             self.derive()
 
     def _settings(self) -> Settings:
-        return Settings(self.tolerance, self.max_iterations, SOLVERS[self.solver], self._team)
+        if callable(self.solver):
+            return Settings(self.tolerance, self.max_iterations, SOLVERS["nlgs"], self._team, own=self.solver)
+        name, together = ("accelerated", True) if self.solver == "auto" else (self.solver, False)
+        return Settings(self.tolerance, self.max_iterations, SOLVERS[name], self._team, together)
 
     def _free_motion(self) -> tuple[Step, np.ndarray]:
         """Drive, drift to the midpoint, and give the bodies the free velocity u_r that they have without contacts.
@@ -342,17 +348,23 @@ class Simulation(Access):
 
     def _finish_report(self, found: Solved):
         """The `SolveReport` of the step, and what the failure policy asks."""
-        contacts, residual, left, sweeps = self.contact_set.count, found.residual, found.left, found.iterations
+        contacts, residual, left, done = self.contact_set.count, found.residual, found.left, found.iterations
         overlap, _ = self.contact_set.deepest(self.model)
-        converged = max(residual, left / LEFT) <= self.tolerance
-        errors = f"residual {residual:.1e}, left {left:.1e} after {sweeps} sweeps over {contacts} contacts"
+        converged = error_of(residual, left) <= self.tolerance
+        solver = name_of(self.solver) if callable(self.solver) else self.solver
+        sweeps = done - found.together
+        work = f"{sweeps} sweeps{f' and {found.together} steps together' if found.together else ''}"
+        stages = ("accelerated" if solver == "auto" else solver, sweeps), ("together", found.together)
+        if callable(self.solver):
+            work = f"{sweeps} iterations of {solver}"
+        errors = f"residual {residual:.1e}, left {left:.1e} after {work} over {contacts} contacts"
         message = f"Solved: {errors}." if converged else (
-            f"Not solved: {errors}, asked {self.tolerance:g}; raise max_iterations, shorten time_step or accept a "
-            "larger tolerance."
+            f"Not solved: {errors}, asked {self.tolerance:g}{f' ({found.told})' if found.told else ''}; raise "
+            "max_iterations, shorten time_step or accept a larger tolerance."
         )  # fmt: skip
         self.report = SolveReport(
-            residual, sweeps, converged, contacts, found.worst, overlap.depth, found.cone, found.bipotential, message,
-            overlap.share, left=left,
+            residual, done, converged, contacts, found.worst, overlap.depth, found.cone, found.bipotential, message,
+            overlap.share, solver, self.tolerance, stages[: 2 if found.together else 1], left=left,
         )  # fmt: skip
         self.watch.residual = max(self.watch.residual, residual)
         if overlap.share > self.watch.overlap:

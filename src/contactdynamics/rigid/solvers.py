@@ -15,9 +15,11 @@ from .equations.contract import GROUPS, measure, sweep
 from .threads import meet, part
 
 LEFT = 100.0  # times the tolerance: what contacts may lose, over the kinetic size of what they do
+EXACT = 1e-8  # residual that is enough whatever is left: arches multiply forces, and 1e-11 is beyond numbers
 POLISH = 10  # sweeps at most for the sake of rest
 SPARE, FINER = 30_000, 1e-3  # contacts that may be solved in a small scene to come below the tolerance, and how far
 REST = 1e-5  # of the tolerance: a residual that needs no improvement
+LOOK = 30  # sweeps after which their rate is looked at, where another method is at hand
 PATIENCE = 150  # sweeps in which the extrapolation must halve the residual
 
 
@@ -244,6 +246,12 @@ def number(kinds):
 
 
 @kernel
+def error_of(residual, left):
+    """What is compared with the tolerance: the residual, and what is left in its measure."""
+    return max(residual, left / LEFT) if residual > EXACT else residual
+
+
+@kernel
 def aim(goal, residual):
     """What to go on to when the first sweep has left this residual.
 
@@ -273,6 +281,14 @@ def enough(done, residual, goal, wanted, more, sinking, met):
     return solved and (sinking == 0 or done >= 3 * met + 100)
 
 
+@kernel
+def hopeless(done, count, before, residual, goal):
+    """Whether more sweeps than they are worth are still to come, by the rate of the last ``count`` of them."""
+    if done < LOOK or residual <= goal.tolerance or not goal.worth < np.inf:
+        return False
+    return np.log(residual / goal.tolerance) * count > goal.worth * np.log(before / residual)
+
+
 @kernel(inline=True)
 def counted(done, found):
     """The solution ``found``, with the number of sweeps."""
@@ -296,7 +312,7 @@ def nlgs(rows, mobility, kinds, goal, scratch, meeting):
             continue
         next_check = done + max(1, done // 5)
         found, _, sinking = measure_all(rows, mobility, kinds, goal, scratch, meeting)
-        error = max(found.residual, found.left / LEFT)
+        error = error_of(found.residual, found.left)
         if done == 1:
             wanted = aim(goal, error)
         if error <= goal.tolerance:
@@ -360,14 +376,14 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
                 t, last = 1.0, np.inf
             count, t, last = accelerated_sweeps(rows, mobility, kinds, few, scratch, count, target, t, last, meeting)
         done += count
-        before = max(found.residual, found.left / LEFT)
+        before = error_of(found.residual, found.left)
         found, push, sinking = measure_all(rows, mobility, kinds, goal, scratch, meeting)
-        residual = max(found.residual, found.left / LEFT)
+        residual = error_of(found.residual, found.left)
         if done == 1:
             wanted = aim(goal, residual)
         if residual <= tolerance:
             met = min(met, done)
-        if enough(done, residual, goal, wanted, more, sinking, met):
+        if enough(done, residual, goal, wanted, more, sinking, met) or hopeless(done, count, before, residual, goal):
             break
         count, target = 4, 0.0
         if residual > wanted:

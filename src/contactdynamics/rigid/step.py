@@ -28,3 +28,4 @@ class Goal(NamedTuple):
     ahead: bool  # extrapolation may be used
     rest: bool  # quiet steps are improved beyond the tolerance, because what they leave is a displacement
     shared: int = 0  # rows at the end that many contacts act on: those of a moving cell
+    worth: float = np.inf  # sweeps still to come at most, by their rate: beyond, another method is faster

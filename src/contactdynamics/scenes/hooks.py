@@ -42,6 +42,9 @@ class Hook:
         """Take back what `memory` gave."""
 
 
+OWN = "function "  # before the name of a user's function, where a file has a word
+
+
 def name_of(function) -> str:
     """The name by which a user knows his function.
 

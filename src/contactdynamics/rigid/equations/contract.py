@@ -24,7 +24,7 @@ import numpy as np
 from numba.extending import overload
 
 from ..._jit import kernel
-from ...state import SEPARATING, STICKING
+from ...state import SEPARATING, SLIDING, STICKING
 
 # With anticipation the solver may leave an overlap to a contact: in one step half of what is left to DEEP, at least
 # SINKING (both of the size of the smaller body).
@@ -86,6 +86,7 @@ class Equations(Protocol):
     number: int  # which kind of equations, as the searches name it
     count: int  # active contacts
     ahead: bool  # whether they may be extrapolated: its error has either sign, and opens contacts
+    plain: bool  # whether all laws are Coulomb's alone
     places: np.ndarray  # (count,) where they stand in ``found``, in their own order
 
     def make_room(self, count: int) -> Plan:
@@ -128,6 +129,9 @@ class Equations(Protocol):
     def explicit(self, rows, dimension) -> Explicit:
         """The contacts written out, in the order of their places."""
 
+    def accept(self, written: Explicit, impulse: np.ndarray) -> None:
+        """Take over impulses (count, 3), in the frames and the order of the contacts ``written`` out."""
+
 
 class Kernels(NamedTuple):
     """The kernels of one kind of equations.
@@ -167,6 +171,14 @@ def _compiled_sweep(rows, mobility, contacts, some, beta, last):
 def _compiled_measure(rows, mobility, contacts, some, shares):
     chosen = KERNELS[contacts.instance_class].measure
     return lambda rows, mobility, contacts, some, shares: chosen(rows, mobility, contacts, some, shares)
+
+
+def status_of(impulse: np.ndarray, friction: np.ndarray) -> np.ndarray:
+    """Status (m,) of contacts by their impulses (m, 3) in the frame; on the cone they slide, without friction too."""
+    p_n, c = impulse[:, 0], np.maximum(friction, 1e-300)
+    inside = np.hypot(impulse[:, 1] / c[:, 0], impulse[:, 2] / c[:, 1]) < (1.0 - 1e-9) * p_n
+    inside &= (friction > 0.0).all(axis=1)
+    return np.where(p_n <= 0.0, SEPARATING, np.where(inside, STICKING, SLIDING)).astype(np.int8)
 
 
 @kernel(inline=True)

@@ -349,7 +349,7 @@ KERNELS[DiagonalContacts] = Kernels(sweep_contacts, measure_contacts)
 class Diagonal(Held):
     """The diagonal contacts of a scene: see `Equations`."""
 
-    number, ahead = DIAGONAL, True
+    number, ahead, plain = DIAGONAL, True, True
     arrays, more = staticmethod(diagonal_contacts), (1.03, 16)
 
     @property
@@ -404,3 +404,8 @@ class Diagonal(Held):
             np.repeat(row[:, GAMMA, None], 2, axis=1), np.ones(m, dtype=bool),
             np.einsum("kij,kj->ki", frame, row[:, PX : PZ + 1]), np.zeros((m, 3)), status,
         )  # fmt: skip
+
+    def accept(self, written, impulse) -> None:
+        """Take over impulses (count, 3) in the frames, which stand in the order of the pairs."""
+        order = np.argsort(self.active.pair)
+        self.active.row[order, PX : PZ + 1] = np.einsum("kij,ki->kj", written.frame, impulse)

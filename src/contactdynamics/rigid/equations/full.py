@@ -28,6 +28,7 @@ from .contract import (
     holds_static,
     local_frame,
     sinking_speed,
+    status_of,
     target_velocity,
 )
 
@@ -601,6 +602,11 @@ class Full(Held):
     arrays, unknowns = staticmethod(full_contacts), 6
 
     @property
+    def plain(self) -> bool:
+        """No cohesion, tension or moments."""
+        return not self.active.bound[:, 2:].any()
+
+    @property
     def places(self) -> np.ndarray:
         """(count,) their pairs."""
         return self.active.pair
@@ -658,3 +664,7 @@ class Full(Held):
             *(column.astype(np.int64) for column in (c.pair, c.a, c.b)), c.frame, c.arm_a, c.arm_b, c.target,
             c.bound[:, :2], (c.bound[:, 2:] == 0).all(axis=1), c.impulse, c.moment, c.status,
         )  # fmt: skip
+
+    def accept(self, written, impulse) -> None:
+        """Take over impulses (count, 3) in the frames."""
+        self.active.impulse[:], self.active.status[:] = impulse, status_of(impulse, written.friction)

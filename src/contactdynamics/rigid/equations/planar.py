@@ -24,6 +24,7 @@ from .contract import (
     Kernels,
     holds_static,
     sinking_speed,
+    status_of,
     target_velocity,
 )
 
@@ -468,6 +469,11 @@ class Planar(Held):
         return not self._contacts.special[0]
 
     @property
+    def plain(self) -> bool:
+        """No glue, no moments."""
+        return not self._contacts.special[0]
+
+    @property
     def places(self) -> np.ndarray:
         """(count,) their touches: all of them."""
         return np.arange(self.count)
@@ -520,3 +526,9 @@ class Planar(Held):
             np.arange(m), a, b, frame, *arms, target, np.repeat(row[:, GAMMA, None], 2, axis=1),
             (law[:, [GLUE, PULL, ROLL]] == 0).all(axis=1), impulse, moment, c.status,
         )  # fmt: skip
+
+    def accept(self, written, impulse) -> None:
+        """Take over impulses (count, 3) in the frames."""
+        c = self.active
+        c.row[:, PN], c.row[:, PT] = impulse[:, 0], impulse[:, 1]
+        c.status[:] = status_of(impulse, written.friction)

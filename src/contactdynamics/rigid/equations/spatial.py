@@ -27,7 +27,17 @@ from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, 
 from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
 from ..search import touches as touch
 from ..search.contract import SPATIAL
-from .contract import KERNELS, Explicit, Held, Kernels, holds_static, local_frame, sinking_speed, target_velocity
+from .contract import (
+    KERNELS,
+    Explicit,
+    Held,
+    Kernels,
+    holds_static,
+    local_frame,
+    sinking_speed,
+    status_of,
+    target_velocity,
+)
 from .full import carried, contact_block, moment_error, solve_contact
 
 NX, NY, NZ, X, Y, Z = touch.PLACE
@@ -911,6 +921,11 @@ class Spatial(Held):
         return not self._contacts.special[0]
 
     @property
+    def plain(self) -> bool:
+        """No glue, no moments."""
+        return not self._contacts.special[0]
+
+    @property
     def places(self) -> np.ndarray:
         """(count,) their touches: all of them."""
         return np.arange(self.count)
@@ -959,3 +974,7 @@ class Spatial(Held):
             row[:, C1 : C2 + 1].copy(), (law[:, :MOMENT] == 0).all(axis=1), row[:, P:R].copy(),
             law[:, MOMENT:].copy(), c.status,
         )  # fmt: skip
+
+    def accept(self, written, impulse) -> None:
+        """Take over impulses (count, 3) in the frames."""
+        self.active.row[:, P:R], self.active.status[:] = impulse, status_of(impulse, written.friction)

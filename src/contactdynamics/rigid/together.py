@@ -1,0 +1,201 @@
+"""All contacts of a step together, by the second-order method of `problem.second` on the graph of the bodies.
+
+The sweeps go first: what they solve soon they solve best, and what they leave is a good guess. Contacts of every kind
+are written out (`Explicit`) and come back as impulses (`accept`); the residual is then that of the sweeps. Laws beyond
+Coulomb's, cohesion and moments, stay with the sweeps.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import kernel
+from ..problem import factor, graphs, methods, second
+from ..problem.cones import cones
+from .equations.contract import Explicit
+
+MOST, HARD = 80, 2000  # iterations at the first try, and where that gets stuck
+FINE, FINEST = 1e-6, 1e-13  # it goes on to the one, even where less is asked, and not beyond the other
+DEAR = 2e7  # ns of an iteration, about, beyond which it is not tried
+
+
+class Answer(NamedTuple):
+    """What came of it."""
+
+    iterations: int
+    told: str  # why it was not tried, or that it got stuck
+
+
+NOTHING = Answer(0, "")
+
+
+class Together:
+    """The method with what one step can take over from the last: the order of elimination, and arrays."""
+
+    def __init__(self):
+        self._links, self._factors, self._edge, self._second = None, None, None, None
+
+    def solve(self, equations: list, rows, free, mobility, scale: float, tolerance: float, hard: bool) -> Answer:
+        """Impulses of all contacts from those at hand; the equations and ``rows`` (N, 8) take them where better.
+
+        ``free`` (N, 8): the rows without contacts; ``scale``: the sum of (rho b)^2; ``hard``: where a first try gets
+        stuck, others are made.
+        """
+        d = mobility.dimension
+        written = [e.explicit(rows, d) for e in equations]
+        contacts = Explicit(*(np.concatenate(column) for column in zip(*written, strict=True)))
+        graph, rho, used = self._graph(contacts, free, mobility, d)
+        if graph is None:
+            return Answer(0, "a second-order method would take too long for so many contacts")
+        c = cones(contacts.friction, rho, d)
+        p = np.ascontiguousarray(contacts.impulse[:, :d])
+        u = np.empty_like(p)
+        graphs.respond(graph, p, u)
+        state = self._room(*p.shape)
+        wanted = max(FINEST, min(0.5 * tolerance, FINE))
+        second.begin(graph, c, state, p, u, wanted, scale, methods.WARM, methods.STALLED)
+        before = state.number[second.BEST]
+        second.advance(graph, c, state, wanted, scale, MOST)
+        best, done = state.number[second.BEST], int(state.number[second.ITERATIONS] + state.number[second.STEPS])
+        found = state.kept
+        if best > tolerance and hard:  # other starts, more patience
+            way = methods.Way(methods.Prepared(None, graph, c, scale, math.inf), p, wanted, HARD, None, MOST)
+            methods.second_order(way, cold=False)
+            done += way.done
+            if way.residual < best:
+                best, found = way.residual, way.impulses
+        if best < before:
+            accept(equations, written, found)
+            graphs.body_velocities(graph, found, graph.room)
+            move(rows, free, used, graph.room, d)
+        return Answer(done, "" if best <= tolerance else f"a second-order method got to {best:.1e}")
+
+    def _room(self, m: int, d: int) -> second.Second:
+        if self._second is None or self._second.p.shape != (m, d):
+            self._second = second.new_second(m, d)
+        return self._second
+
+    def _graph(self, contacts: Explicit, free, mobility, d: int):
+        """The graph of the bodies, None where its factors would take too long; rho (m,), and the rows of its nodes."""
+        used, node = nodes(free, contacts.a, contacts.b)
+        a, b, s = node[contacts.a], node[contacts.b], 3 if d == 2 else 6
+        links = (used, a, b)
+        if self._links is None or not all(np.array_equal(x, y) for x, y in zip(links, self._links, strict=True)):
+            self._links = None
+            pattern = factor.make_pattern(len(used), a, b, int(DEAR / s**3))
+            linked = ((a >= 0) & (b >= 0) & (a != b)).any()
+            ahead = np.diff(pattern.start).astype(float)
+            if (linked and len(pattern.column) == 0) or 0.5 * s**3 * ((ahead + 1.0) ** 2).sum() > DEAR:
+                return None, None, used
+            self._factors, self._edge = factor.factors(s, pattern), graphs.body_edges(pattern, a, b)
+            self._links = links
+        m, inverse, mass = len(a), *_masses(free[used], mobility, used, d)
+        u, map_a, map_b = np.empty((len(used), s)), np.empty((m, d, s)), np.empty((m, d, s))
+        drift, rho = np.empty((m, d)), np.empty(m)
+        write_maps(contacts, free, node, inverse, map_a, map_b, drift, rho, u)
+        room = np.empty_like(u)
+        return graphs.BodyGraph(inverse, mass, u, a, b, map_a, map_b, drift, self._edge, self._factors, room), rho, used
+
+
+def accept(equations: list, written: list[Explicit], impulses: np.ndarray) -> None:
+    """Give ``impulses`` (m, d), in the order of the contacts ``written`` out, to the equations of all kinds."""
+    whole, at = np.zeros((len(impulses), 3)), 0
+    whole[:, : impulses.shape[1]] = impulses
+    for e, part in zip(equations, written, strict=True):
+        e.accept(part, whole[at : at + len(part.a)])
+        at += len(part.a)
+
+
+def velocities(rows, d: int) -> np.ndarray:
+    """(N, 3) in the plane, else (N, 6): velocity and spin of ``rows`` (N, 8)."""
+    return np.concatenate([rows[:, :3], rows[:, 3:6] / rows[:, 7:]], axis=1)[:, [0, 1, 5] if d == 2 else slice(0, 6)]
+
+
+def move(rows, free, which, velocities: np.ndarray, d: int) -> None:
+    """Give the bodies ``which`` of ``rows`` (N, 8) their ``velocities`` (n, f), all others the ``free`` ones."""
+    rows[:, :6] = free[:, :6]
+    v = np.reshape(velocities, (-1, 3 if d == 2 else 6))
+    turn = slice(5, 6) if d == 2 else slice(3, 6)
+    rows[which, :d], rows[which, turn] = v[:, :d], v[:, d:] * rows[which, 7:]
+
+
+@kernel
+def nodes(free, a, b):
+    """The rows of the bodies that contacts between ``a`` and ``b`` (m,) can move; for each row its node, or -1."""
+    node, count = np.full(free.shape[0], -1), 0
+    for k in range(a.size):
+        node[a[k]] = node[b[k]] = 0
+    used = np.empty(free.shape[0], dtype=np.int64)
+    for i in range(node.size):
+        if node[i] == 0 and free[i, 6] > 0.0:
+            used[count], node[i] = i, count
+            count += 1
+        else:
+            node[i] = -1
+    return used[:count], node
+
+
+@kernel
+def write_maps(contacts, free, node, inverse, map_a, map_b, drift, rho, u):
+    """Maps (m, d, s) from the freedoms of both bodies to the velocity, its ``drift`` (m, d), ``rho`` (m,), u (n, s).
+
+    Freedoms are v and spin, 3 in the plane, else 6. What bodies do that no contact can move is in the drift, with the
+    targets.
+    """
+    m, d, s = map_a.shape
+    full, flat = np.empty(6), s == 3
+    for i in range(node.size):
+        if node[i] >= 0:
+            for f in range(d):
+                u[node[i], f] = free[i, f]
+            for f in range(d, s):
+                u[node[i], f] = free[i, 5 if flat else f] / free[i, 7]
+    for k in range(m):
+        total = 0.0
+        for c in range(d):
+            drift[k, c] = -contacts.target[k, c]
+        for side in range(2):
+            body = contacts.b[k] if side else contacts.a[k]
+            arm, maps = (contacts.arm_b[k], map_b[k]) if side else (contacts.arm_a[k], map_a[k])
+            at = node[body]
+            for c in range(d):
+                t = contacts.frame[k, c]
+                full[0], full[1], full[2] = t[0], t[1], t[2]
+                full[3] = arm[1] * t[2] - arm[2] * t[1]
+                full[4] = arm[2] * t[0] - arm[0] * t[2]
+                full[5] = arm[0] * t[1] - arm[1] * t[0]
+                for f in range(s):
+                    maps[c, f] = full[5 if flat and f == 2 else f] * (1.0 if side else -1.0)
+                if at < 0:
+                    for f in range(6):
+                        speed = free[body, f] if f < 3 else free[body, f] / free[body, 7]
+                        drift[k, c] += (full[f] if side else -full[f]) * speed
+                else:
+                    for f in range(s):
+                        if inverse[at, f, f] == 0.0:  # held in this direction
+                            drift[k, c] += maps[c, f] * u[at, f]
+                            maps[c, f] = 0.0
+                    for f in range(s):
+                        for g in range(s):
+                            total += maps[c, f] * inverse[at, f, g] * maps[c, g]
+        rho[k] = d / total
+
+
+def _masses(rows, mobility, used, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Inverse masses and inertias (n, f, f) of the bodies ``used``, whose ``rows`` are given, and what they invert."""
+    f, i = 3 if d == 2 else 6, np.arange(d)
+    inverse, mass = np.zeros((len(rows), f, f)), np.zeros((len(rows), f, f))
+    inverse[:, i, i] = mobility.linear[used, :d] if len(mobility.linear) else rows[:, 6, None]
+    if len(mobility.inverse):
+        turning = mobility.inverse[used]
+    else:  # balls: m r^2 / I is the same for all
+        turning = (mobility.kappa * rows[:, 6] / rows[:, 7] ** 2)[:, None, None] * np.eye(3)
+    inverse[:, d:, d:] = turning[:, 2:, 2:] if d == 2 else turning
+    own = np.einsum("nii->ni", inverse).copy()
+    held = own == 0.0  # directions that no contact changes: their maps are zero
+    i = np.arange(f if d == 2 else 3)
+    mass[:, i, i] = 1.0 / np.where(held, 1.0, own)[:, : len(i)]
+    if d == 3:
+        mass[:, 3:, 3:] = np.linalg.inv(turning + held[:, 3:, None] * np.eye(3))
+    return inverse, mass
