@@ -6,8 +6,6 @@ from ..scenes.hooks import OWN
 from .equations.contract import GROUPS
 from .solvers import SOLVERS
 
-NAMES = ("auto", *SOLVERS)
-
 
 def check_options(time_step, tolerance, max_iterations, solver, threads, penetration, recovery, on_failure) -> None:
     """Refuse options of a `Simulation` that make no sense, in one sentence."""
@@ -23,9 +21,9 @@ def check_options(time_step, tolerance, max_iterations, solver, threads, penetra
         )
     if callable(solver):
         named(solver, "Simulation")
-    elif not is_one_of(solver, NAMES):
+    elif not is_one_of(solver, names := ("auto", *SOLVERS)):
         raise InputError(
-            f"solver is {solver!r}; choose one of {', '.join(NAMES)}, or give a function (problem, guess, tolerance, "
+            f"solver is {solver!r}; choose one of {', '.join(names)}, or give a function (problem, guess, tolerance, "
             "max_iterations, callback) -> (P, SolveReport)."
         )
     if not (is_whole(threads, 1) and threads <= GROUPS):
