@@ -6,6 +6,7 @@ surface grows with the speed (GDR MiDi 2004), and the velocity falls from the su
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 import contactdynamics as cd
 from contactdynamics.experiments.runner import PUBLISHED, Option, Options, Row, Verdict, recorded
@@ -99,6 +100,7 @@ def figure(outcome, parameters):
     axes[0].errorbar([run["froude"] for run in outcome], [abs(run["angle"]) for run in outcome],
                      [run["error"] for run in outcome], fmt="o-")  # fmt: skip
     axes[0].set(xscale="log", xlabel="Froude number w² R / g", ylabel="angle of the surface, degrees")
+    axes[0].xaxis.set_minor_formatter(NullFormatter())
     for run in outcome:
         sense = np.sign(run["angle"])
         axes[1].plot(run["profile"][:, 0], -sense * run["profile"][:, 1] / run["rim"], "o-", ms=3,

@@ -7,6 +7,7 @@ phi = 0.81 - 0.3 I for inertial numbers I = rate sqrt(m / P) up to 0.2.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 from contactdynamics import packings
 from contactdynamics.experiments._granular import PRESSURE, compressed, sample
@@ -90,6 +91,7 @@ def figure(outcome, parameters):
     axes[1].plot(numbers, [run["packing_fraction"] for run in outcome], "o")
     axes[1].plot(line, 0.81 - 0.3 * line, "k--", label="da Cruz et al.: 0.81 − 0.3 I")
     for ax, label in zip(axes, ("shear stress over normal stress", "packing fraction"), strict=True):
-        ax.set(xscale="log", xlabel="inertial number I", ylabel=label)
+        ax.set(xscale="log", xlabel="inertial number I", ylabel=label, xlim=(0.5 * min(numbers.min(), 0.02), 0.4))
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.legend(frameon=False)
     return figure
