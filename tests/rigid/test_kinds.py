@@ -275,7 +275,7 @@ def test_memory_is_all_that_a_contact_set_must_be_given(name, penetration):
     sim = bed(name, penetration=penetration)
     for _ in range(STEPS):
         sim.step()
-    assert state(sim) == state(ran(name, "accelerated", penetration))
+    assert state(sim) == state(ran(name, "auto", penetration))
     fresh = again(sim)
     assert state(fresh) == state(sim)
     for _ in range(3):
