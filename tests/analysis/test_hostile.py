@@ -78,7 +78,20 @@ def frames():
     blocks = scene_of(2)
     for k in range(3):
         blocks.add(cd.Rectangle(1, 0.2), material="m", position=(0, 0.1 + 0.2 * k))
-    return found | {"blocks": run(blocks, 0.05)}
+    return found | {"blocks": run(blocks, 0.05), "cell, 2D": crowded_cell()}
+
+
+def crowded_cell():
+    """Disks that touch and run into each other in a periodic cell."""
+    rng, scene = np.random.default_rng(1), cd.Scene(gravity=(0, 0), cell=cd.Cell((1.0, 1.0)))
+    scene.material("m", density=1000.0)
+    scene.contact("m", "m", friction=0.4)
+    for k in range(25):
+        place = 0.1 + 0.2 * np.array(divmod(k, 5))
+        scene.add(cd.Disk(0.1), material="m", position=place, velocity=rng.normal(size=2))
+    sim = cd.Simulation(scene, time_step=1e-3)
+    sim.step()
+    return sim.frame()
 
 
 def arguments(name, d):
@@ -104,6 +117,7 @@ def arguments(name, d):
         "largest_push": [{"body": 0}, {}, {"body": 77}, {"body": 0, "friction": "much"}],
         "balance": [{}, {"friction": 0.3}, {"friction": [0.1, 0.2]}, {"friction": -1}],
         "slope": [{}, {"axis": (0.0,) * (d - 1)}, {"axis": (0.0,) * (4 - d)}, {"share": (0.8, 0.2)}, {"sectors": 0}],
+        "load_factor": [{"direction": (1.0,) + (0.0,) * (d - 1)}, {"direction": (0.0,) * d}, {"direction": "x"}],
         "interior": [{}, {"axis": (0.0,) * (4 - d)}, {"margin": 0.01}],
         "surface": [{}, {"spacing": 0.02}, {"spacing": 0.0}, {"ignore": [0]}],
     }.get(name, [{}])
@@ -117,7 +131,8 @@ def test_a_number_or_a_sentence(name, frames):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 try:
-                    answer = getattr(an, name)(frame, **options)
+                    given = {"dilation": [[frame] * 2], "joint_openings": [frame, frame]}.get(name, [frame])
+                    answer = getattr(an, name)(*given, **options)
                     if hasattr(answer, "plot"):
                         answer.plot()
                 except cd.InputError as error:

@@ -183,7 +183,7 @@ def test_a_flipped_bit_is_found(tmp_path):
         (r'"dimension": 3', '"dimension": 7', "its dimension is 7"),
         (r'"dimension": 3', '"dimension": "3"', "parameters/dimension is '3' instead of a whole number"),
         (r'"gravity": \[[^]]*\]', '"gravity": [0, null, 1]', "gravity is 'None' instead of a number"),
-        (r'"solver": "accelerated"', '"solver": []', "options/solver is '[]' instead of a text"),
+        (r'"solver": "auto"', '"solver": []', "options/solver is '[]' instead of a text"),
         (r'"time_step": 0.001', '"time_step": -1', "its time_step is -1"),
         (r'"time_step": 0.001', '"time_step": NaN', "time_step"),
         (r'"order": \[\[0, 0\]\]', '"order": [[0, 5]]', "a law is for the materials [0, 5], of 1"),

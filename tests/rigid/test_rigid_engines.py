@@ -79,7 +79,7 @@ def compare(d, gravity, radii, place, speed, spin, walls, law, h, count, pairs=T
         scene.add(wall(d, normal), material="m", position=point, fixed=True)
     for r, x, v, w in zip(radii, place, speed, spin, strict=True):
         scene.add(ball(d, r), material="m", position=x, velocity=v, spin=w if d == 3 else float(w[0]))
-    sim = start(scene, h, tolerance=1e-13, on_failure="ignore")
+    sim = start(scene, h, tolerance=1e-13, on_failure="ignore", solver="accelerated")
 
     n, size, masses = len(radii), d + spins(d), ball_mass(d, np.array(radii))
     inertia = np.concatenate([[m] * d + [m * r**2 / KAPPA[d]] * spins(d) for m, r in zip(masses, radii, strict=True)])

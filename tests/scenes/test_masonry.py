@@ -156,13 +156,6 @@ def test_wrong_masonry(name, options, words):
         assert word in str(error.value)
 
 
-def test_masonry_is_plane():
-    scene = cd.Scene(gravity=(0, 0, -1))
-    scene.material("stone", density=1)
-    with pytest.raises(cd.InputError, match="two dimensions"):
-        packings.column(scene, material="stone", width=1, height=2, drums=2)
-
-
 # ---- thrust ----------------------------------------------------------------------------------------------------------
 
 
@@ -270,8 +263,6 @@ def test_wrong_balance():
         analysis.balance(frame, -0.1)
     with pytest.raises(cd.InputError, match="needs weights"):
         analysis.balance(frame._replace(gravity=np.zeros(2)), 0.5)
-    with pytest.raises(cd.InputError, match="two dimensions"):
-        analysis.balance(frame._replace(dimension=3), 0.5)
 
 
 # ---- the thinnest arch -----------------------------------------------------------------------------------------------

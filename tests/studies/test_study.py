@@ -205,7 +205,10 @@ def test_values():
 def test_a_study_that_is_interrupted_goes_on(stone):
     command = [sys.executable, "-m", "contactdynamics", "study", "stone.py", "--set", "seed=1..6", "--set", "wait=0.5",
                "--workers", "1"]  # fmt: skip
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(  # a suite in the background ignores SIGINT, and its children with it
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
     end = time.monotonic() + 60
     while not list(Path("results/study-stone").glob("*/summary.json")) and time.monotonic() < end:
         time.sleep(0.05)

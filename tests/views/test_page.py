@@ -248,7 +248,10 @@ def test_wrong_files_and_ports_of_view(files, tmp_path, capsys):
 
 def test_view_serves_until_it_is_interrupted(files):
     command = [sys.executable, "-c", "from contactdynamics.cli import main; main()", "view", str(files / "flat.h5")]
-    process = subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(  # a suite in the background ignores SIGINT, and its children with it
+        [*command, "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
     try:
         address = re.search(r"http://127\.0\.0\.1:(\d+)(/\S+/)", process.stdout.readline())
         connection = http.client.HTTPConnection("127.0.0.1", int(address[1]), timeout=20)

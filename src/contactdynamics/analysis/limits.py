@@ -153,7 +153,7 @@ def _beside(lines, *columns):
 
 def _with_forces(frame, x, mean) -> Contacts:
     d = frame.dimension
-    forces = x.reshape(len(frame.contacts.gap), -1) * mean * frame.time_step
+    forces = x.reshape(len(frame.contacts.gap), 3 if d == 2 else 6) * mean * frame.time_step
     return frame.contacts._replace(impulse=forces[:, :d].copy(), moment=forces[:, d:].copy())
 
 

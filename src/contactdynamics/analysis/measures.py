@@ -18,7 +18,12 @@ from .stress import grain_moments
 
 def _in_cell(frame, what: str) -> None:
     if frame.cell is None:
-        raise InputError(f"{what} is that of a periodic cell, and the frame has none; give region=... or a cell.")
+        raise InputError(f"{what} is that of a periodic cell, and the frame has none; take one of a scene with a cell.")
+
+
+def _some(frame, what: str) -> None:
+    if not (frame.kinds == FREE).any():
+        raise InputError(f"{what} is that of free bodies, and the frame has none; take another frame.")
 
 
 class Backbone(NamedTuple):
@@ -78,6 +83,7 @@ def cell_stress(frame) -> np.ndarray:
 
 def fluctuations(frame) -> np.ndarray:
     """(k, d) velocities of the free bodies beyond the mean and, in a cell, beyond its flow L x."""
+    _some(frame, "The velocity beyond the mean")
     free = frame.kinds == FREE
     v, m = frame.velocities[free].astype(float), frame.masses[free, None]
     if frame.rate is not None:
@@ -131,6 +137,9 @@ def profile(frame, *, axis: int = -1, width: float | None = None, places=None, s
 
     ``section`` is the area (length in 2D) across the axis; in a cell its volume over the extent along the axis.
     """
+    _some(frame, "profile")
+    if width is None and not len(frame.ball_radii):
+        raise InputError("profile knows no diameter of bodies with corners; give width= in m.")
     free, d = frame.kinds == FREE, frame.dimension
     x = frame.wrapped()[free][:, axis] if frame.cell is not None else frame.positions[free][:, axis]
     width = 2 * float(frame.ball_radii.mean()) if width is None else positive("width", width)
@@ -200,6 +209,8 @@ def force_distribution(forces, *, least: float = 0.01) -> ForceDistribution:
         raise InputError(f"force_distribution got {len(f)} forces that push; give ten at least.")
     f = np.sort(f / f.mean())
     tail, weak = f[f > 1] - 1, f[(f > least) & (f <= 1)]
+    if not len(tail) or len(weak) < 2 or tail.mean() < 1e-9:
+        raise InputError("force_distribution got forces that are all alike; give those of a disordered packing.")
     beta = 1 / float(tail.mean())
     logs, span = np.log(weak), math.log(least)
     slopes = np.linspace(-0.95, 3, 4000)
@@ -221,6 +232,8 @@ def force_distribution(forces, *, least: float = 0.01) -> ForceDistribution:
 
 def dilation(frames) -> tuple[np.ndarray, np.ndarray]:
     """Shear strain and volume strain (k,) of the cells of ``frames`` since the first one; expansion is positive."""
+    if hasattr(frames, "cell"):
+        raise InputError("dilation got one frame; give several, such as a recording.")
     volumes, shear, last, time = [], [0.0], None, None
     for frame in frames:
         _in_cell(frame, "dilation")
@@ -229,4 +242,6 @@ def dilation(frames) -> tuple[np.ndarray, np.ndarray]:
             rate = np.abs(0.5 * (frame.rate + last) - np.diag(np.diag(0.5 * (frame.rate + last)))).max()
             shear.append(shear[-1] + rate * (frame.time - time))
         last, time = frame.rate, frame.time
+    if not volumes:
+        raise InputError("dilation got no frame; give several, such as a recording.")
     return np.array(shear[: len(volumes)]), np.array(volumes) / volumes[0] - 1

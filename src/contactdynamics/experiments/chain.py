@@ -21,7 +21,7 @@ PARAMETERS = Options(
     radius=Option(0.01, "of a disk", "m", least=1e-6, most=1e3),
     push=Option(9.81, "force on the first disk over its mass", "m/s²", least=1e-6, most=1e6),
     tolerance=Option(1e-3, "of the run that is judged; the default of a simulation", "1", least=1e-12, most=0.5),
-    time_step=Option(1e-3, "h", "s", least=1e-6, most=1e-2),
+    time_step=Option(1e-3, "length of a step", "s", least=1e-6, most=1e-2),
     steps=Option(1500, "at most in a run", least=10, most=100_000),
     sweeps=Option([1, 2, 5, 10, 20, 50, 100, 200], "of plain Gauss-Seidel in every step", least=1, most=100_000,
                   numbers=(2, 20)),

@@ -21,7 +21,7 @@ FIGURE = "none; Coulomb 1785"
 PARAMETERS = Options(
     friction=Option(0.6, "friction coefficient", "1", least=0.01, most=5),
     size=Option((0.5, 0.4, 0.1), "edges of the block", "m", above=0, numbers=(3,)),
-    turned=Option(20.0, "angle by which it is turned on the plane", "degrees"),
+    turned=Option(20.0, "angle by which it is turned on the plane", "degrees", least=-360, most=360),
     rest=Option(100.0, "time for which it is left below the angle of friction", "s", least=1, most=1e5),
     below=Option(0.01, "by so much below it, of the angle", "1", above=0, below=1),
     step=Option(1e-3, "time step", "s", least=1e-5, most=0.01),

@@ -20,7 +20,7 @@ PARAMETERS = Options(
     gravity=Option(9.81, "acceleration", "m/s²", least=1e-3, most=1e4),
     tolerance=Option(1e-3, "to which the steps are solved; the default of a simulation", "1", least=1e-12, most=0.5),
     penetration=Option("moreau", "\"moreau\" or \"anticipate\""),
-    time_step=Option(1e-3, "h", "s", least=1e-6, most=1e-2),
+    time_step=Option(1e-3, "length of a step", "s", least=1e-6, most=1e-2),
     duration=Option(3.0, "of the run; of those of the curves, 1 s at most", "s", least=0.01, most=1000),
     tolerances=Option([1e-1, 1e-2, 1e-3, 1e-4, 1e-6], "of the curves", "1", least=1e-12, most=0.5, numbers=(1, 20)),
     heights=Option([10, 30, 100], "spheres of the towers of the curves", least=2, most=1000, numbers=(1, 10)),

@@ -59,8 +59,10 @@ def _mass(bodies: Bodies, inverse, dimension: int):
         return csr_array(diags_array(np.column_stack([mass, mass, inertia[:, 2]]).ravel()))
     if not len(mass):
         return csr_array((0, 0))
-    turning = np.linalg.inv(inverse[which])
-    same = (inertia == inertia[:, :1]).all(axis=1)  # in all axes
+    turning, turns = np.zeros((len(mass), 3, 3)), (bodies.held[which] >> 3) == 0
+    turning[turns] = np.linalg.inv(inverse[which][turns])
+    turning[~turns] = np.linalg.pinv(inverse[which][~turns])  # of held axes, which `assemble` leaves out
+    same = turns & (inertia == inertia[:, :1]).all(axis=1)  # in all axes
     turning[same] = inertia[same, 0, None, None] * np.eye(3)
     blocks = [part for m, i in zip(mass, turning, strict=True) for part in (m * np.eye(3), (i + i.T) / 2)]
     out = csr_array(block_diag(blocks, format="csr"))

@@ -156,6 +156,7 @@ def shaking(times, accelerations, direction=(1.0, 0.0)) -> Profile:
         or a.ndim not in (1, 2)
         or len(times) != len(a)
         or len(times) < 2
+        or a.size == 0
         or not (np.diff(times) > 0).all()
     ):
         raise InputError("shaking needs at least two increasing times and as many accelerations.")
