@@ -44,7 +44,7 @@ def started(scene, solver="auto", **options):
 
 def by_interior(problem, guess, tolerance, max_iterations, callback):
     """A solver of the user's own."""
-    return cd.solve(problem, guess, solver="interior", tolerance=tolerance)
+    return cd.solve(problem, guess, solver="interior", tolerance=0.01 * tolerance)
 
 
 # ---- every step is solved --------------------------------------------------------------------------------------------

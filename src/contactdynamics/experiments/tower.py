@@ -22,8 +22,8 @@ PARAMETERS = Options(
     penetration=Option("moreau", "\"moreau\" or \"anticipate\""),
     time_step=Option(1e-3, "length of a step", "s", least=1e-6, most=1e-2),
     duration=Option(3.0, "of the run; of those of the curves, 1 s at most", "s", least=0.01, most=1000),
-    tolerances=Option([1e-1, 1e-2, 1e-3, 1e-4, 1e-6], "of the curves", "1", least=1e-12, most=0.5, numbers=(1, 20)),
-    heights=Option([10, 30, 100], "spheres of the towers of the curves", least=2, most=1000, numbers=(1, 10)),
+    tolerances=Option([1e-1, 1e-2, 1e-3, 1e-4, 1e-6], "of the curves", "1", least=1e-12, most=0.5),
+    heights=Option([10, 30, 100], "spheres of the towers of the curves", least=2, most=1000),
 )  # fmt: skip
 QUICK = {"duration": 0.3, "tolerances": [1e-1, 1e-3, 1e-6], "heights": [10, 100]}
 

@@ -156,12 +156,13 @@ def shaking(times, accelerations, direction=(1.0, 0.0)) -> Profile:
         or a.ndim not in (1, 2)
         or len(times) != len(a)
         or len(times) < 2
-        or a.size == 0
         or not (np.diff(times) > 0).all()
     ):
         raise InputError("shaking needs at least two increasing times and as many accelerations.")
     if a.ndim == 1:
         a = a[:, None] * _vector("direction", direction)
+    if not 1 <= a.shape[1] <= 3:
+        raise InputError(f"shaking got {a.shape[1]} components; give accelerations, or a direction, of one to three.")
     steps = np.diff(times)
     fine = np.append((times[:-1, None] + steps[:, None] * np.arange(4) / 4).ravel(), times[-1])
     values = np.stack([np.interp(fine, times, column) for column in a.T], axis=1)
