@@ -90,7 +90,7 @@ def make_study(name, settings, quick, workers, scheduler, mpi, plots, out, again
     experiment = runner.load(name)
     defaults = experiment.module.PARAMETERS
     values = {key: grid.values_of(key, text, defaults.get(key)) for key, text in _pairs(settings).items()}
-    asked = [_asked_plot(text) for text in plots]
+    asked = [_asked_plot(text, defaults) for text in plots]
     place = executors.dask(scheduler) if scheduler is not None else executors.mpi() if mpi else contextlib.nullcontext()
     with place as executor:
         table = study(name, values, out=out, quick=quick, executor=executor, workers=workers, again=again)
@@ -104,11 +104,13 @@ def make_study(name, settings, quick, workers, scheduler, mpi, plots, out, again
     return 1 if failed else 0
 
 
-def _asked_plot(text: str) -> tuple[str, str]:
-    """RESULT:OPTION of ``--plot``."""
+def _asked_plot(text: str, options: dict) -> tuple[str, str]:
+    """RESULT:OPTION of ``--plot``; the option is one of the experiment's ``options``."""
     result, colon, option = text.partition(":")
     if not colon or not result or not option:
         raise InputError(f"--plot {text} is not RESULT:OPTION; write for example --plot slope:friction.")
+    if option.strip() not in options:
+        raise InputError(f"--plot {text}: there is no option {option!r}; choose one of {', '.join(options)}.")
     return result.strip(), option.strip()
 
 

@@ -130,7 +130,7 @@ def test_what_is_done_is_not_done_again(stone):
 
 
 def test_a_run_that_fails_is_a_row_with_its_sentence(stone):
-    table = here(stone, {"seed": "12..15"} | {"seed": [12, 13, 15]})
+    table = here(stone, {"seed": [12, 13, 15]})
     errors = {row["seed"]: row["error"] for row in table.rows}
     assert errors[12] is None and errors[13] == "Number 13 brings bad luck; take another."
     assert errors[15] == "ZeroDivisionError: division by zero"
@@ -172,6 +172,7 @@ def test_the_command(stone, capsys):
         (["--set", "height=-1,2"], "out of range"),
         (["--set", "height=0:1:1000", "--set", "seed=1..1000"], "runs"),
         (["--plot", "time"], "RESULT:OPTION"),
+        (["--plot", "time:hight"], "no option 'hight'"),
         (["--workers", "2", "--mpi"], "exclude"),
         (["--out", "stone.py"], "is a file"),
         (["--out", "."], "not empty"),
@@ -184,7 +185,7 @@ def test_what_is_wrong_is_told_before_anything_runs(stone, capsys, arguments, se
     said = capsys.readouterr()
     assert stop.value.code == 2 and sentence in said.err and said.err.startswith("cdyn: ")
     after = [path for path in sorted(stone.parent.rglob("*")) if "__pycache__" not in path.parts]
-    assert runs(stone) == 0 and (after == before or "workers=0" in sentence)
+    assert runs(stone) == 0 and after == before
 
 
 def test_a_folder_of_another_study_is_refused(stone):
@@ -199,7 +200,7 @@ def test_values():
     assert grid.values_of("x", "1,2;3,4", (0.0, 0.0)) == ["1,2", "3,4"]
     assert grid.values_of("x", "a:b:c", "word") == ["a:b:c"]
     assert len({grid.folder_name({"x": text}) for text in ("a/b", "a_b", "a b", "c" * 200, "c" * 201)}) == 5
-    assert all(len(grid.folder_name({"x": "é/" * 200})) < 255 for _ in range(1))
+    assert len(grid.folder_name({"x": "é/" * 200}).encode()) < 255
 
 
 def test_a_study_that_is_interrupted_goes_on(stone):

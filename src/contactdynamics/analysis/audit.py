@@ -28,7 +28,7 @@ class Line(NamedTuple):
 
 
 class _Frames:
-    """The frames of a recording with what the checks share; each frame is read once."""
+    """A recording with what the checks share."""
 
     def __init__(self, recording):
         self.recording, self.log = recording, recording.log

@@ -39,6 +39,7 @@ def make(parameters, ratio):
 
 
 def add(scene, parameters, ratio) -> packings.Dome:
+    """A dome whose thickness is ``ratio`` of its radius."""
     return packings.dome(scene, material="stone", radius=thinnest.RADIUS, thickness=ratio * thinnest.RADIUS,
                          rings=parameters["rings"], segments=parameters["segments"])  # fmt: skip
 
@@ -56,6 +57,7 @@ def build(parameters):
 
 
 def check(outcome, parameters):
+    """The limit against Heyman's, what is held against the limit, and that a thinner one falls."""
     p, bound, found, falling = parameters, outcome["limit"], outcome["held"], outcome["fall"]
     moved = float(np.linalg.norm(falling.frames[-1].positions - falling.frames[0].positions, axis=1).max())
     results = {

@@ -102,6 +102,7 @@ def packing(frame, p) -> float:
 
 
 def check(outcome, parameters):
+    """Slopes and packings of both piles; the ground carries them, the energies close."""
     results, rows = {}, []
     for name, pile in outcome.items():
         e, free = pile.energy, pile.frame.kinds == FREE

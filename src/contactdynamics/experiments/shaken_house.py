@@ -145,6 +145,7 @@ def shake(p, times, values, name) -> Shaken:
 
 
 def check(outcome, parameters):
+    """Drifts, openings and damage of the house shaken as asked; shaken gently it stays."""
     p, (_, values) = parameters, outcome["record"]
     shaken, gentle = outcome["shaken"], outcome["gentle"]
     start, last = shaken.frames[0], shaken.frames[-1]

@@ -57,6 +57,7 @@ def expected(parameters, angle) -> float:
 
 
 def build(parameters):
+    """The angle at which the block begins to slide, its speeds around it, and its creep below it."""
     critical = math.atan(parameters["friction"])
     low, high = 0.9 * critical, min(1.1 * critical, 0.5 * math.pi)
     while high - low > 1e-8:
@@ -79,6 +80,7 @@ def build(parameters):
 
 
 def check(outcome, parameters):
+    """Angle and speeds against Coulomb's law, and no creep."""
     error = outcome["angle"] - outcome["critical"]
     exact = np.array([expected(parameters, angle) for angle in outcome["angles"]])
     off = float(np.abs(outcome["speeds"] - exact).max())
@@ -101,6 +103,7 @@ def check(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    """Speed against the angle, and the creep over time."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     degrees = np.degrees(outcome["angles"])
     left.plot(degrees, [expected(parameters, angle) for angle in outcome["angles"]], "k-", lw=1, label="Coulomb's law")

@@ -112,6 +112,7 @@ def limit(parameters) -> analysis.limits.LoadFactor:
 
 
 def build(parameters):
+    """The limit of statics, the largest tilt at which the wall stands, and the wall tilted slowly."""
     if parameters["direction"] not in DIRECTIONS:
         raise InputError(f"direction={parameters['direction']} is none; choose {', '.join(DIRECTIONS)}.")
     if parameters["direction"] == "u" and (parameters["length"] < 3 or parameters["ratio"] < 1.5):
@@ -151,6 +152,7 @@ def tilt_slowly(parameters, about) -> dict:
 
 
 def check(outcome, parameters):
+    """The angle against limit analysis, which is an upper bound where joints slide."""
     angle, bound, direction = outcome["angle"], outcome["limit"], parameters["direction"]
     results = {
         "angle_degrees": angle,
@@ -179,6 +181,7 @@ def check(outcome, parameters):
 
 
 def figure(outcome, parameters):
+    """The wall as it falls, and the trials."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", width_ratios=(1.5, 1))
     plot_scene(outcome["frame"], left, forces=False, azimuth=-50.0, elevation=18.0)
     left.set_title(f"tilted slowly, at {outcome['tilt']:.1f}° (drawn in the axes of the table)")

@@ -39,6 +39,7 @@ def make(parameters, ratio, rows=None):
 
 
 def add(scene, parameters, ratio, rows=None) -> packings.Vault:
+    """A vault whose thickness is ``ratio`` of its radius, of so many ``rows``."""
     rows = parameters["rows"] if rows is None else rows
     return packings.vault(scene, material="stone", span=2 * thinnest.RADIUS, thickness=ratio * thinnest.RADIUS,
                           voussoirs=parameters["voussoirs"], length=0.5 * thinnest.RADIUS * rows, rows=rows,
@@ -62,6 +63,7 @@ def build(parameters):
 
 
 def check(outcome, parameters):
+    """A row against the five hinges of an arch, what is held against the limit, and that a thinner one falls."""
     p, row, bound, found, falling = parameters, outcome["row"], outcome["limit"], outcome["held"], outcome["fall"]
     hinges = arch_thickness.by_hinges(p["voussoirs"])
     moved = float(np.linalg.norm(falling.frames[-1].positions - falling.frames[0].positions, axis=1).max())

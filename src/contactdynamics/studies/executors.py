@@ -13,12 +13,16 @@ from ..errors import InputError, is_whole
 WAIT = 10.0  # s for a scheduler to answer
 
 
+def check_workers(workers: int | None) -> None:
+    """Refuse a number of processes that makes no sense."""
+    if workers is not None and not is_whole(workers, 1):
+        raise InputError(f"A study got workers={workers!r}; give a whole number from 1 on.")
+
+
 def processes(workers: int | None) -> ProcessPoolExecutor:
     """``workers`` processes of this machine, as many as it has cores by default; begun afresh, not forked."""
     if workers is None:
         workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not is_whole(workers, 1):
-        raise InputError(f"A study got workers={workers!r}; give a whole number from 1 on.")
     return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
 
 

@@ -203,6 +203,7 @@ def study(
         raise InputError(f"study got parameters={parameters!r}; give a dict such as {{'friction': [0.1, 0.3]}}.")
     if executor is not None and not hasattr(executor, "submit"):
         raise InputError(f"study got executor={executor!r}; give one with submit, as those of concurrent.futures.")
+    executors.check_workers(workers)
     loaded = runner.load(experiment)
     name = str(Path(experiment).resolve()) if loaded.own else experiment
     runs = grid.combinations(loaded, grid.texts_of(loaded, parameters), quick)
@@ -274,9 +275,6 @@ def _run_all(todo: list, executor, workers, advance) -> None:
     if executor is not None:
         for future in _finished(executor, todo):
             _take(future, advance)
-        return
-    if not todo:
-        executors.processes(workers).shutdown()  # says what is wrong with the number of workers all the same
         return
     left = []
     with executors.processes(workers) as pool:
