@@ -33,6 +33,7 @@ _NAMES = {
     "System": "systems.system",
     "Table": "files.tables",
     "analysis": "analysis",
+    "compas": "compas",
     "contact_problem": "systems.schemes",
     "elastic": "systems.elastic",
     "events": "systems.events",
@@ -57,6 +58,7 @@ __all__ = ["__version__", *_NAMES]
 
 if TYPE_CHECKING:  # what editors and type checkers see of the names above
     from . import analysis as analysis
+    from . import compas as compas
     from .errors import InputError as InputError
     from .files.hdf5 import open as open
     from .files.problems import read_problem as read_problem

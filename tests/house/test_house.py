@@ -26,7 +26,7 @@ LAYERS = [
     {"systems", "scenes"},
     {"files"},
     {"rigid", "analysis"},
-    {"plotting"},
+    {"plotting", "compas"},
     {"views"},
     {"experiments"},
     {"bench", "studies"},

@@ -92,6 +92,25 @@ def test_a_block_that_is_not_convex_is_cut_exactly(outline):
     assert block_of(surface, nonconvex="hull").volume > 2.0 * area
 
 
+def test_a_block_with_a_hole_is_cut_into_few_parts():
+    def ring(half, z):
+        return [(x, y, z) for x, y in ((-half, -half), (half, -half), (half, half), (-half, half))]
+
+    corners = [*ring(2, 0), *ring(1, 0), *ring(2, 1), *ring(1, 1)]
+    faces = []
+    for k in range(4):
+        n = (k + 1) % 4
+        faces += [
+            (k, n, n + 8, k + 8),
+            (n + 4, k + 4, k + 12, n + 12),
+            (n, k, k + 4, n + 4),
+            (k + 8, n + 8, n + 12, k + 12),
+        ]
+    parts = split(meshes.mesh("frame", np.array(corners, dtype=float), faces))
+    assert len(parts) == 4 and sum(part.volume for part in parts) == pytest.approx(12.0, rel=1e-12)
+    assert cd.Cluster(parts).volume == pytest.approx(12.0, rel=1e-9)
+
+
 def _ears(outline):
     """Triangles of a polygon by cutting ears."""
     left, found = list(range(len(outline))), []

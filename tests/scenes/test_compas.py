@@ -114,18 +114,122 @@ def test_public_assemblies_rest():
         assert cd.Simulation(scene, time_step=1e-3, repair=True).is_equilibrium(slack=1e-3, max_iterations=20_000), name
 
 
+def column(path, **options):
+    scene = cd.Scene(gravity=(0, 0, -9.81))
+    scene.material("stone", density=2400.0)
+    scene.material("lead", density=11000.0)
+    for pair in (("stone", "stone"), ("stone", "lead")):
+        scene.contact(*pair, friction=0.84)
+    for k in range(3):
+        made_of = "lead" if k == 2 else "stone"
+        scene.add(cd.Box(1.0), material=made_of, position=(0, 0, 0.5 + k), fixed=k == 0)
+    scene.to_compas(path, **options)
+    return path
+
+
+def test_a_model_as_it_is_written_keeps_densities_and_supports(tmp_path):
+    frame = cd.Simulation(cd.Scene.from_compas(column(tmp_path / "m.json", kind="model")), time_step=1e-3).frame()
+    assert frame.masses.tolist() == pytest.approx([2400, 2400, 11000]) and frame.kinds.tolist() == [1, 0, 0]
+    one = cd.Scene.from_compas(tmp_path / "m.json", density=1000.0)
+    assert cd.Simulation(one, time_step=1e-3).frame().masses.tolist() == pytest.approx([1000] * 3)
+    with pytest.raises(cd.InputError, match="'assembly' or 'model'"):
+        column(tmp_path / "x.json", kind="mesh")
+
+
+def test_groups_of_a_model_move_what_stands_in_them(tmp_path):
+    def lift(z):
+        matrix = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, z], [0, 0, 0, 1]]
+        return {"dtype": "compas.geometry/Translation", "data": {"matrix": matrix}}
+
+    elements = {
+        "g": {"dtype": "compas_model.elements/Group", "data": {"transformation": lift(10)}},
+        "two": {"dtype": "x", "data": {"geometry": mesh(), "transformation": lift(1)}},
+        "one": {"dtype": "x", "data": {"geometry": mesh(), "transformation": None, "is_support": True}},
+    }
+    tree = {"root": {"children": [{"element": "g", "children": [{"element": "two"}]}, {"element": "one"}]}}
+    nodes = {"0": {"element": "one"}, "1": {"element": "two"}, "2": {"element": "g"}}
+    data = {"elements": elements, "tree": tree, "graph": {"node": nodes}, "transformation": lift(100)}
+    (tmp_path / "m.json").write_text(json.dumps({"dtype": "compas_model.models/Model", "data": data}))
+    frame = cd.Simulation(cd.Scene.from_compas(tmp_path / "m.json"), time_step=1e-3).frame()
+    assert frame.positions[:, 2] == pytest.approx([100.5, 111.5]) and frame.kinds.tolist() == [1, 0]
+
+
+def test_a_body_of_several_parts_is_told_when_it_is_written(tmp_path):
+    scene = cd.Scene(gravity=(0, 0, -9.81))
+    scene.material("stone", density=2400.0, friction=0.5)
+    two = [cd.Polyhedron(np.add(CUBE, (0, 0, k))) for k in (0, 1)]
+    scene.add(cd.Cluster(two), material="stone", position=(0, 0, 0))
+    with pytest.warns(MeshWarning, match="1 more than there are bodies"):
+        scene.to_compas(tmp_path / "a.json")
+
+
+# ---- with the real packages: pip install contactdynamics[compas] -----------------------------------------------------
+
+
 def test_the_packages_themselves_read_what_is_written(tmp_path):
     compas = pytest.importorskip("compas")
     pytest.importorskip("compas_assembly")
-    scene = cd.Scene(gravity=(0, 0, -9.81))
-    scene.material("stone", density=2400.0)
-    scene.contact("stone", "stone", friction=0.84)
-    for k in range(3):
-        scene.add(cd.Box(1.0), material="stone", position=(0, 0, 0.5 + k), fixed=k == 0)
-    scene.to_compas(tmp_path / "a.json")
-    read = compas.json_load(tmp_path / "a.json")
+    read = compas.json_load(column(tmp_path / "a.json"))
     blocks = list(read.blocks())
     assert len(blocks) == 3 and [len(list(block.vertices())) for block in blocks] == [8] * 3
     compas.json_dump(read, tmp_path / "b.json")
-    again = cd.Scene.from_compas(tmp_path / "b.json")
-    assert cd.Simulation(again, time_step=1e-3).frame().kinds.tolist() == [1, 0, 0]
+    for source in (tmp_path / "b.json", read):  # the file, and the assembly itself
+        assert cd.Simulation(cd.Scene.from_compas(source), time_step=1e-3).frame().kinds.tolist() == [1, 0, 0]
+
+
+@pytest.fixture
+def problem(tmp_path):
+    """A column of three cubes as a problem of compas_dem; the top one of lead."""
+    compas = pytest.importorskip("compas")
+    pytest.importorskip("compas_dem", reason="pip install contactdynamics[compas] brings compas_dem")
+    from compas_dem.problem import Problem
+
+    problem = Problem(compas.json_load(column(tmp_path / "m.json", kind="model")))
+    problem.set_contact_model("MohrCoulomb", mu=0.6)
+    return problem
+
+
+def test_a_problem_of_compas_dem_is_solved_in_one_line(problem, tmp_path):
+    import compas
+
+    results = cd.compas.solve(problem, duration=0.02)
+    assert results.metadata["equilibrium"] and results.metadata["failures"] == 0 and results.metadata["moved"] < 1e-9
+    for edge, expected in (((0, 1), 13400 * 9.81), ((1, 2), 11000 * 9.81)):
+        force = np.array(results.resultant_global(edge))  # on the edge's first node: downwards
+        assert force == pytest.approx([0, 0, -expected], rel=1e-6, abs=1e-3)
+        assert results.face_contact(edge) and len(results.contact_data(edge).points) == 4
+        assert list(results.contact_frame(edge).zaxis) == pytest.approx([0, 0, -1])
+        assert results.resultant_local(edge)[2] == pytest.approx(expected, rel=1e-6)
+    compas.json_dump(results, tmp_path / "r.json")
+    assert compas.json_load(tmp_path / "r.json").metadata["n_steps"] == 20
+
+
+def test_loads_and_displacements_of_a_problem(problem):
+    group = problem.add_boundary_condition("pushed")
+    group.add_point_load(block_index=2, force=[0, 0, -1000.0], point=[0.25, 0, 3.0], loading_type="ramp")
+    group.add_global_body_force(0.5, 0, 0, loading_type="ramp")
+    results = cd.compas.solve(problem, duration=0.06, tolerance=1e-7)
+    force = np.array(results.resultant_global((1, 2)))
+    assert force == pytest.approx([0.5 * 11000, 0, -11000 * 9.81 - 1000], rel=1e-4, abs=1.0)
+    lifted = problem.add_boundary_condition("lifted")
+    lifted.add_displacement(block_index=0, dz=1e-3)
+    matrix = np.array(cd.compas.solve(problem, duration=0.1).node_attribute(2, "transformation").matrix)
+    assert matrix[:3, 3] == pytest.approx([0, 0, 1e-3], abs=2e-5)
+
+
+def test_what_a_problem_asks_and_does_not_get_is_told(problem):
+    with pytest.raises(cd.InputError, match="give a Problem of compas_dem"):
+        cd.compas.solve("problem")
+    with pytest.raises(cd.InputError, match="duration"):
+        cd.compas.solve(problem, duration=0)
+    problem.set_joint_model(kn=1e9, kt=1e9)
+    with pytest.warns(MeshWarning, match="joints are rigid"):
+        cd.compas.solve(problem, duration=0.002)
+    problem.set_contact_model("MohrCoulomb", mu=0.6, c=1e5)
+    with pytest.raises(cd.InputError, match="leave them"):
+        cd.compas.solve(problem)
+    problem.set_contact_model("MohrCoulomb", mu=0.6)
+    problem.contact_properties.joint_model = None
+    problem.add_boundary_condition("far").add_point_load(block_index=7, force=[0, 0, 1.0])
+    with pytest.raises(cd.InputError, match="block_index=7"):
+        cd.compas.solve(problem)

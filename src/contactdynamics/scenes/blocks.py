@@ -47,7 +47,7 @@ def blocks(
 
 def set_blocks(scene, shapes, material, place, fixed) -> np.ndarray:
     """Add ``shapes`` where their corners are stated, moved by ``place`` (3,)."""
-    stay = _stays(shapes, place, fixed)
+    stay = stays(shapes, place, fixed)
     return np.array(
         [
             scene.add(shape, material=material, position=shape.center_of_mass + place, fixed=bool(still))
@@ -61,7 +61,8 @@ def corners_of(shape) -> np.ndarray:
     return np.concatenate([vertices for vertices, _ in shape.solids]) + shape.center_of_mass
 
 
-def _stays(shapes, place, fixed) -> np.ndarray:
+def stays(shapes, place, fixed) -> np.ndarray:
+    """Which of the shapes (k,) do not move: those at the places ``fixed``, or those it is true of."""
     if callable(fixed):
         return np.array([bool(fixed(corners_of(shape) + place)) for shape in shapes])
     numbers = np.atleast_1d(as_numbers("fixed of blocks", fixed)) if len(np.atleast_1d(fixed)) else np.zeros(0)

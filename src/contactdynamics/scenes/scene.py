@@ -96,27 +96,31 @@ class Scene:
 
     @classmethod
     def from_compas(
-        cls, path, *, friction: float = 0.84, density=2400.0, fixed=None, scale: float = 1.0,
+        cls, source, *, friction: float = 0.84, density=None, fixed=None, scale: float = 1.0,
         gravity=(0.0, 0.0, -9.81), nonconvex: str = "split", repair: bool = False,
     ) -> "Scene":  # fmt: skip
-        """A scene of the blocks in a JSON file of COMPAS: an assembly (compas_assembly) or a model (compas_dem).
+        """A scene of the blocks of COMPAS: an assembly (compas_assembly) or a model (compas_model, compas_dem).
 
-        Body k is the block with the k-th key. Supports of the file do not move, or those that ``fixed`` says: places,
-        or a function of a block's corners. ``density`` (kg/m^3) is a number, or a dict of numbers by place with a
-        "default". ``nonconvex`` and ``repair`` as in `packings.blocks`. COMPAS itself is not needed.
+        ``source`` is a JSON file, read without COMPAS, or the assembly or model itself. Body k is the block with the
+        k-th key. Supports of the file do not move, or those that ``fixed`` says: places, or a function of a block's
+        corners. ``density`` (kg/m^3) is that of the file's materials (2400 where there are none), a number, or a dict
+        of numbers by place with a "default". ``nonconvex`` and ``repair`` as in `packings.blocks`.
         """
         from .compas import fill
 
         scene = cls(gravity=gravity)
-        fill(scene, path, friction=friction, density=density, fixed=fixed, scale=scale, nonconvex=nonconvex,
+        fill(scene, source, friction=friction, density=density, fixed=fixed, scale=scale, nonconvex=nonconvex,
              repair=repair)  # fmt: skip
         return scene
 
-    def to_compas(self, path) -> None:
-        """Write the polyhedra as a JSON assembly of compas_assembly, one block for each convex part, where they are."""
+    def to_compas(self, path, *, kind: str = "assembly") -> None:
+        """Write the polyhedra as JSON of COMPAS, one block for each convex part, where they are.
+
+        ``kind`` is "assembly" (compas_assembly) or "model" (compas_dem, with the densities).
+        """
         from .compas import write
 
-        write(self, path)
+        write(self, path, kind)
 
     # ---- gravity, and who may change the scene ---------------------------------------------------------------------
 
