@@ -465,6 +465,8 @@ def bench(context, name, argument, settings, out, help_asked):
     """Measure speed: NAME is one of the benchmarks; without it, list them."""
     from . import bench as benchmarks
 
+    if name is not None:
+        name, argument = benchmarks.joined(name, argument)
     if help_asked:
         click.echo(context.get_help())
         click.echo()

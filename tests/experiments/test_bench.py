@@ -13,7 +13,7 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics import bench
-from contactdynamics.bench import peers, speed, tolerance
+from contactdynamics.bench import masonry, peers, speed, tolerance
 from contactdynamics.cli import main
 from contactdynamics.state import FREE
 
@@ -256,3 +256,38 @@ def test_growth_gives_every_size_the_same_work(tmp_path, monkeypatch):
         assert sweeps[-4:] == [speed.EQUAL] * 4
     with pytest.raises(cd.InputError, match="3000 or more"):
         bench.run("growth", "1000", tmp_path, lambda text: None)
+
+
+def test_masonry_beside_peers_that_are_absent_or_made_up(tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setattr(masonry, "SCENES", {"wall_105": lambda: masonry.polyhedra.wall(2, 2)})
+    results = masonry.masonry(said.append, python="no-such-python", steps=4)
+    assert [line.split(" is left out")[0] for line in said[:3]] == ["lmgc90", "mujoco", "pybullet"]
+    assert set(results["wall_105"]) == {"ours"} and results["wall_105"]["ours"]["moved"] < 1e-8
+    script = tmp_path / "peer.py"  # steps of one millimetre: 1 m/s
+    script.write_text(
+        f"import sys\nsys.path.insert(0, {str(SCRIPTS)!r})\nfrom blocks import box, middle, serve\nimport numpy as np\n"
+        "class Peer:\n"
+        "    def __init__(self, job, blocks):\n"
+        "        self.at = np.array([middle(b) for b in blocks])\n"
+        "        assert np.allclose(self.at, [box(b['corners'])[0] for b in blocks])\n"
+        "    def step(self):\n        self.at = self.at + (1e-3, 0, 0)\n"
+        "    def positions(self):\n        return self.at\n"
+        "serve(Peer, sys.argv[1], 'made up')\n"
+    )
+    monkeypatch.setattr(masonry, "_command", lambda *about: [sys.executable, str(script)])
+    found = masonry.masonry(said.append, only="mujoco", steps=4)["wall_105"]["mujoco"]
+    assert found["moved"] == pytest.approx(4e-3) and found["speed_over_gh"] == pytest.approx(1 / (9.81 * 1e-3))
+    assert bench.joined("peers", "masonry") == ("peers-masonry", None) and bench.joined("peers", "x") == ("peers", "x")
+    with pytest.raises(cd.InputError, match="choose lmgc90"):
+        masonry.masonry(said.append, only="chrono")
+
+
+def test_a_peer_gets_the_blocks_that_we_move():
+    frame = masonry.polyhedra.arch(5).frame()
+    blocks = masonry.blocks_of(frame)
+    free = [b for b in blocks if not b["fixed"]]
+    density = masonry.polyhedra.DENSITY
+    masses = [density * cd.Polyhedron(b["corners"]).volume for b in free]
+    assert masses == pytest.approx(frame.masses[frame.kinds == 0].tolist(), rel=1e-9)
+    assert all(set(np.concatenate(b["faces"])) == set(range(len(b["corners"]))) for b in blocks)

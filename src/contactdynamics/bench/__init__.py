@@ -16,20 +16,26 @@ from ..experiments.options import Options, chosen
 
 def _functions() -> dict:
     """The benchmarks by name; imported late, since they load everything."""
-    from . import cells, peers, polygons, polyhedra, solvers, speed, start, systems, tolerance
+    from . import cells, masonry, peers, polygons, polyhedra, solvers, speed, start, systems, tolerance
 
     return {
         "system": systems.system, "sweep": speed.sweep, "step": speed.step, "scenes": speed.scenes,
-        "peers": peers.peers,
+        "peers": peers.peers, "peers-masonry": masonry.masonry,
         "growth": speed.growth, "tolerance": tolerance.tolerance, "profile": speed.profile, "start": start.start,
         "polygons": polygons.polygons, "polyhedra": polyhedra.polyhedra, "solvers": solvers.solvers,
         "cells": cells.cells,
     }  # fmt: skip
 
 
+def joined(name: str, argument: str | None) -> tuple[str, str | None]:
+    """Name and argument; two words that are one benchmark (``peers masonry``) are its name."""
+    both = f"{name}-{argument}"
+    return (both, None) if both in _functions() else (name, argument)
+
+
 def listing() -> list[str]:
     """One line per benchmark."""
-    return [f"{name:<10} {function.__doc__.splitlines()[0]}" for name, function in _functions().items()]
+    return [f"{name:<13} {function.__doc__.splitlines()[0]}" for name, function in _functions().items()]
 
 
 def options_of(name: str) -> tuple[str, Options]:

@@ -108,13 +108,15 @@ def _siconos(python: str) -> list | str:
     found = shutil.which(python)
     if not found:
         return f"there is no program {python}"
-    probe = subprocess.run([found, "-c", "import siconos.kernel"], capture_output=True, env=_environment(), check=False)
+    probe = subprocess.run(
+        [found, "-c", "import siconos.kernel"], capture_output=True, env=peer_environment(), check=False
+    )
     if probe.returncode:
         return f"{python} does not have it"
     return [found, str(SCRIPTS / "siconos_scene.py")] if SCRIPTS.exists() else "its scripts come with the source only"
 
 
-def _environment() -> dict:
+def peer_environment() -> dict:
     """That of this process without its Python, so that a peer loads its own; one thread."""
     own = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     kept = {key: value for key, value in os.environ.items() if key not in own}
@@ -194,7 +196,7 @@ def _ask(command: list, job: dict, scratch: Path, radii, box) -> Track:
     """Let a peer do a job in its own process."""
     files = {name: str(scratch / file) for name, file in (("arrays", "arrays.npz"), ("found", "found.json"))}
     (scratch / "job.json").write_text(json.dumps(job | files | {"states": str(scratch / "states.npz")}))
-    environment = _environment()
+    environment = peer_environment()
     if "siconos" in command[-1] and (library := _without_assertions(scratch)):
         environment["LD_PRELOAD"] = str(library)
     command = [*command, str(scratch / "job.json")]

@@ -13,7 +13,7 @@ from ..scenes.shapes.polyhedra import Polyhedron
 from ..state import FREE
 from .options import takes
 
-GRAVITY, STEP = 9.81, 1e-3
+GRAVITY, STEP, FRICTION, DENSITY = 9.81, 1e-3, 0.6, 2000.0
 WALLS = {105: (10, 10), 1010: (20, 50)}  # blocks: courses, length in blocks
 GROWTH = (10, 30, 100, 300)  # length in blocks of walls of ten courses
 
@@ -21,8 +21,8 @@ GROWTH = (10, 30, 100, 300)  # length in blocks of walls of ten courses
 def stone_scene() -> Scene:
     """A scene of stone on a floor, with the friction of the comparison."""
     scene = Scene(gravity=(0, 0, -GRAVITY))
-    scene.material("stone", density=2000.0)
-    scene.contact("stone", "stone", friction=0.6)
+    scene.material("stone", density=DENSITY)
+    scene.contact("stone", "stone", friction=FRICTION)
     scene.add(Plane((0, 0, 1)), material="stone", fixed=True)
     return scene
 

@@ -26,7 +26,7 @@ from ..problem.form import ContactProblem
 from ..problem.residual import judge
 from ..problem.solving import SOLVERS, solve, warm_up
 from .options import takes
-from .peers import SCRIPTS, _environment
+from .peers import SCRIPTS, peer_environment
 
 COLLECTION = Path(__file__).parents[3] / "benchmarks" / "problems"
 ENDINGS = (".hdf5", ".h5", ".dat")
@@ -132,7 +132,9 @@ def _present(echo, pythons: dict) -> dict:
         python = shutil.which(pythons[package])
         module = "siconos.numerics" if package == "siconos" else package
         probe = [python, "-c", f"import {module}"]
-        there = python and not subprocess.run(probe, capture_output=True, env=_environment(), check=False).returncode
+        there = (
+            python and not subprocess.run(probe, capture_output=True, env=peer_environment(), check=False).returncode
+        )
         if there and SCRIPTS.exists():
             found[solver] = [python, str(SCRIPTS / script)]
         elif package not in missing:
@@ -150,7 +152,7 @@ def _theirs(name, problem: ContactProblem, solver: str, command: list, tolerance
         begin = time.monotonic()
         try:
             # the time for one run, for each tolerance, with what the stricter ones before the last may take
-            subprocess.run([*command, str(Path(scratch) / "job.json")], env=_environment(), check=False,
+            subprocess.run([*command, str(Path(scratch) / "job.json")], env=peer_environment(), check=False,
                            capture_output=True, timeout=10 + 2 * seconds * len(tolerances))  # fmt: skip
         except subprocess.TimeoutExpired:
             pass
