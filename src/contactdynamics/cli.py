@@ -59,9 +59,10 @@ def run_experiment(context, name, quick, settings, from_data, out, force, help_a
         _use_headless_figures()
         summary, verdict = runner.run(experiment, parameters, out, quick=quick, force=force, before_scene=status.stop)
     _print_table(summary, verdict)
+    sound = _print_audits(summary)
     audit = f"; {summary['audit']}" if summary["audit"] else ""
     click.echo(f"{summary['seconds']:.1f} s{audit}; written to {out}/")
-    return 0 if verdict.passed else 1
+    return 0 if verdict.passed and sound else 1
 
 
 @commands.command("study")
@@ -209,6 +210,14 @@ def _print_table(summary, verdict):
     Console().print(table)
 
 
+def _print_audits(summary) -> bool:
+    """What `cdyn audit` says of the files of a run, in a line each; whether nothing fails."""
+    for name, found in summary["audited"].items():
+        said = "; ".join(f"{check} FAILS: {words}" for check, words in found["failed"].items())
+        click.echo(f"audit of {name}: " + (said or f"all {found['made']} checks hold"))
+    return not any(found["failed"] for found in summary["audited"].values())
+
+
 def _short(value) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
@@ -321,8 +330,8 @@ def view(file, port, browser):
 @click.option("--rate", default=25.0, show_default=True, help="Pictures per second.")
 @click.option("--size", default="1280x720", show_default=True, metavar="WxH", help="Points of a picture.")
 @click.option("--view", default="", metavar="VIEW", help="AZIMUTH,ELEVATION in degrees, x, y, z or a link of the page.")
-@click.option("--colour", default="speed", show_default=True, help="By what; a wrong one lists what there is.")
-@click.option("--forces", is_flag=True, help="Contact forces above a tenth of the strongest, as tubes.")
+@click.option("--colour", help="By what; a wrong one lists what there is. Default: the link's, or speed.")
+@click.option("--forces", is_flag=True, help="Contact forces above a tenth of the strongest (or the link's), as tubes.")
 @click.option("--force", is_flag=True, help="Replace OUT where there is one.")
 def film(file, out, every, rate, size, view, colour, forces, force):
     """Make a film of a run: OUT ends in .mp4 (with the extra `film`) or .gif."""
@@ -392,8 +401,9 @@ def resume(file, until, own):
         return 0
     summary, verdict = completed
     _print_table(summary, verdict)
+    sound = _print_audits(summary)
     click.echo(f"written to {Path(file).parent}/")
-    return 0 if verdict.passed else 1
+    return 0 if verdict.passed and sound else 1
 
 
 @commands.command("solve")

@@ -142,7 +142,7 @@ def plot_scene(frame, ax=None, *, forces=True, colours=None, azimuth=-60.0, elev
     project = _view(frame.dimension, azimuth, elevation)
     tints = _tints(frame, colours)
     if frame.cell is not None:
-        frame = _inside(frame)
+        frame = frame.inside()
         _draw_cell(ax, frame, project)
     _draw_planes(ax, frame, project)
     if len(frame.polygon_bodies):
@@ -162,29 +162,11 @@ def plot_scene(frame, ax=None, *, forces=True, colours=None, azimuth=-60.0, elev
     return ax
 
 
-def _inside(frame):
-    """The frame with all bodies inside its periodic cell."""
-    shift = frame.wrapped() - frame.positions
-    second = np.searchsorted(frame.identities, frame.contacts.bodies[:, 1])
-    moved = {
-        "positions": frame.positions + shift,
-        "ball_centres": frame.ball_centres + shift[frame.ball_bodies],
-        "contacts": frame.contacts._replace(point=frame.contacts.point + shift[second]),
-    }
-    if frame.dimension == 2 and len(frame.polygon_bodies):
-        owners = np.repeat(frame.polygon_bodies, np.diff(frame.polygon_starts))
-        moved["polygon_corners"] = frame.polygon_corners + shift[owners]
-    return frame._replace(**moved)
-
-
 def _draw_cell(ax, frame, project) -> None:
     """The edges of the periodic cell."""
-    d = frame.dimension
-    for k in range(d):
-        for other in np.ndindex(*(2,) * (d - 1)):
-            start = np.insert(np.array(other, dtype=float), k, 0.0) @ frame.cell
-            ends, _ = project(np.stack([start, start + frame.cell[k]]))
-            ax.plot(ends[:, 0], ends[:, 1], color="0.4", lw=0.8, ls="--", zorder=0)
+    for pair in frame.edges_of_cell():
+        ends, _ = project(pair)
+        ax.plot(ends[:, 0], ends[:, 1], color="0.4", lw=0.8, ls="--", zorder=0)
 
 
 def plot_state_of(scene, ax=None):

@@ -375,6 +375,39 @@ class Frame(NamedTuple):
         shares = vectors @ np.linalg.inv(self.cell)
         return vectors - np.where(self.periodic, np.rint(shares), 0.0) @ self.cell
 
+    def inside(self) -> "Frame":
+        """The frame with each body as the image that lies in the cell, with the velocity of that image; itself in open
+        space. A contact point lies beside the second body, beside the first where the second is a plane."""
+        if self.cell is None:
+            return self
+        shift = self.wrapped() - self.positions
+        first, second = np.searchsorted(self.identities, self.contacts.bodies).T
+        solid = np.zeros(len(shift), dtype=bool)
+        for owners in (self.ball_bodies, self.parts[2]):
+            solid[owners] = True
+        beside = np.where(solid[second], second, first)
+        corners, starts, owners = self.parts
+        name = "polygon_corners" if self.dimension == 2 else "solid_corners"
+        return self._replace(
+            positions=self.positions + shift,
+            velocities=self.velocities + (0.0 if self.rate is None else shift @ self.rate.T),
+            ball_centres=self.ball_centres + shift[self.ball_bodies],
+            contacts=self.contacts._replace(point=self.contacts.point + shift[beside]),
+            **{name: corners + shift[np.repeat(owners, np.diff(starts))]},
+        )
+
+    def edges_of_cell(self) -> np.ndarray:
+        """(E, 2, d) the ends of the edges of the cell, 4 in 2D, 12 in 3D; none in open space."""
+        d = self.dimension
+        if self.cell is None:
+            return np.zeros((0, 2, d))
+        ends = []
+        for k in range(d):
+            for other in np.ndindex(*(2,) * (d - 1)):
+                start = np.insert(np.array(other, dtype=float), k, 0.0) @ self.cell
+                ends.append((start, start + self.cell[k]))
+        return np.array(ends)
+
     @property
     def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The convex parts of polygons (2D) or polyhedra (3D): corners (C, d), starts (Q+1,), rows of bodies (Q,)."""

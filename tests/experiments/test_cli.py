@@ -126,7 +126,7 @@ def test_own_experiment_by_path(cdyn, own):
     summary = json.loads(Path("here/summary.json").read_text())
     assert list(summary) == [
         "experiment", "title", "figure", "version", "quick", "parameters", "results", "expected", "published",
-        "checks", "passed", "overlap", "audit", "seconds",
+        "checks", "passed", "overlap", "audit", "audited", "seconds",
     ]  # fmt: skip
     assert summary["experiment"] == "falling_ball" and summary["title"] == "A ball falls on a floor."
     assert summary["version"] == cd.__version__ and summary["quick"] is True and summary["passed"] is True

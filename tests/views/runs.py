@@ -30,3 +30,18 @@ def space(path, *, until=0.2):
         scene.add(cd.Sphere(0.1), material="mn"[k % 2], position=(0.4 * k, 0, 0.1), velocity=(0, 0, 0.3 * k))
     scene.add(cd.Cluster([0.05, 0.04], [(0, 0, 0), (0.06, 0, 0)]), material="m", position=(0, 0.6, 0.06))
     return cd.Simulation(scene, time_step=1e-3, recorders=[cd.HDF5(path, every=10)]).run(until=until, progress=False)
+
+
+def cell(path, *, until=0.2):
+    """Three disks of a heap on a floor, each in another image of a cell of width 1, and one that flies over its border.
+
+    In the cell the heap stands across the border: disks at x = 0.9 and 0.1, one upon them at 0.
+    """
+    scene = cd.Scene(gravity=(0, -9.81), cell=cd.Cell((1.0, 1.0), periodic=(True, False)))
+    scene.material("m", density=600)
+    scene.contact("m", "m", friction=0.6)
+    scene.add(cd.HalfPlane(normal=(0, 1)), material="m", fixed=True)
+    for place in ((0.9, 0.1), (3.1, 0.1), (-3.0, 0.1 + 0.1 * 3**0.5)):
+        scene.add(cd.Disk(0.1), material="m", position=place)
+    scene.add(cd.Disk(0.05), material="m", position=(0.7, 0.7), velocity=(2.5, 1.0))
+    return cd.Simulation(scene, time_step=1e-3, recorders=[cd.HDF5(path, every=20)]).run(until=until, progress=False)

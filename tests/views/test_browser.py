@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from runs import NAME, flat, space
+from runs import NAME, cell, flat, space
 
 import contactdynamics as cd
 from contactdynamics.cli import main
@@ -37,9 +37,9 @@ def browser():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """The exported pages of a 2D and a 3D run."""
+    """The exported pages of runs in 2D, in 3D and in a periodic cell."""
     folder = tmp_path_factory.mktemp("pages")
-    for name, make in (("flat", flat), ("space", space)):
+    for name, make in (("flat", flat), ("space", space), ("cell", cell)):
         make(folder / f"{name}.h5")
         with pytest.raises(SystemExit) as end:
             main(["export", str(folder / f"{name}.h5"), "--html", str(folder / f"{name}.html")])
@@ -168,6 +168,27 @@ def test_a_run_in_space(browser, pages):
     look.close()
 
 
+def test_a_periodic_cell(browser, pages):
+    look = Looked(browser, (pages / "cell.html").as_uri())
+    look.show(10)
+    assert look("cdyn.stage.cell.visible && cdyn.stage.cell.geometry.attributes.position.count") == 8
+    places = np.array(look("Array.from(cdyn.frame.position)")).reshape(-1, 3)[1:, 0]
+    assert (places >= -1e-3).all() and (places <= 1 + 1e-3).all()
+    look("(document.getElementById('forces').click(), document.getElementById('threshold').value = 0)")
+    tubes = np.array(look("Array.from(cdyn.stage.tubeGeometry.attributes.from.data.array)")).reshape(-1, 2, 3)
+    lengths = np.sqrt(((tubes[:, 1] - tubes[:, 0]) ** 2).sum(axis=1))
+    assert len(lengths) >= 6 and lengths == pytest.approx(0.1, abs=2e-3)  # each from a centre to a rim, none across
+    look("document.getElementById('forces').click()")
+    x, y, _ = look("cdyn.stage.toScreen([0.1, 0.1, 0])")
+    assert look("cdyn.pick(...a)", [x, y]) == {"body": 2}
+    picture, (x, y, _) = look.pixels(), look("cdyn.stage.toScreen([0.5, 1, 0])")
+    paper = picture[5, 5]
+    assert np.abs(picture[round(y) - 1 : round(y) + 2, round(x)] - paper).max() > 60  # the upper edge of the cell
+    look("(cdyn.state.body = 4, cdyn.state.trails || document.getElementById('trails').click())")
+    look.until("cdyn.stage.trails.children.length === 2")  # it leaves on one side and comes in on the other
+    look.close()
+
+
 def test_polyhedra_are_drawn_and_picked(browser, tmp_path):
     scene = cd.Scene(gravity=(0, 0, -9.81))
     scene.material("m", density=1000.0)
@@ -234,6 +255,22 @@ def test_play_scrub_pick_and_keys(browser, pages):
     assert row >= 3 and most == pytest.approx(9.81 * 600 * 0.12 / 2, rel=0.3)  # half of the rectangle on a corner
     x, y, _ = look("cdyn.stage.toScreen(Array.from(cdyn.frame.contacts.point.subarray(0, 3)))")
     assert "contact" in look("cdyn.pick(...a)", [x, y]) and "normal force" in look.said("picked")
+    page.keyboard.press("Escape")
+    page.keyboard.press("n")
+    assert look("cdyn.state.body") == 1 and "body 1" in look.said("picked")
+    page.keyboard.press("Shift+N")
+    assert look("cdyn.state.body") == 7  # the one before the first is the last
+    page.keyboard.press("g")
+    force = look("cdyn.frame.contacts.force[cdyn.state.contact]")
+    assert force == most and "normal force" in look.said("picked")
+    before = look("cdyn.stage.toScreen([0, 0, 0])")
+    page.mouse.click(box["x"] + 5, box["y"] + 5)  # the keys are the scene's from there on
+    page.keyboard.press("Shift+ArrowRight")
+    assert look("cdyn.stage.toScreen([0, 0, 0])[0]") < before[0] - 10  # the eye goes to the right
+    page.keyboard.press("Control+ArrowUp")
+    assert look("cdyn.stage.toScreen([0, 0, 0])[1]") > before[1] + 10
+    page.keyboard.press("i")
+    assert look("cdyn.stage.camera.zoom") == pytest.approx(1.2)
     look.choose("colour", "material")
     assert NAME in look.said("legend") and look("document.querySelectorAll('#legend img').length") == 0
     look.close()
@@ -244,6 +281,15 @@ def test_link_and_picture(browser, pages):
     look.show(11)
     look.choose("colour", "spin")
     look("document.getElementById('view-x').click()")
+    before = look("cdyn.stage.camera.position.toArray()")
+    look.page.locator("#stage").focus()
+    look.page.keyboard.press("Shift+ArrowRight")
+    after = look("cdyn.stage.camera.position.toArray()")
+    middle = look("cdyn.stage.controls.target.toArray()")
+    assert after[1] > before[1] + 0.1 and after[2] == pytest.approx(before[2])  # to the right, seen along x: y
+    assert np.subtract(after, middle) @ np.subtract(after, middle) == pytest.approx(
+        np.subtract(before, middle) @ np.subtract(before, middle)
+    )
     link, place = look("cdyn.link()"), look("cdyn.stage.camera.position.toArray()")
     wide, high, ink = look(
         """(() => {

@@ -6,7 +6,7 @@ from runs import flat, space
 
 import contactdynamics as cd
 from contactdynamics.cli import main
-from contactdynamics.views import film, raster
+from contactdynamics.views import film, measures, raster
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +107,22 @@ def test_views_say_the_same_as_their_names(files):
     link = "http://127.0.0.1:1/x/#frame=3&camera=0,-10,0,0,0,0,2"
     view = film.view_of(link, 3, low, high, 1.5)
     assert view.back == pytest.approx([0, 1, 0]) and view.half == pytest.approx(5 * np.tan(np.radians(17.5)))
+
+
+def test_the_link_of_a_page_says_what_the_film_shows(files):
+    link = "file:///x.html#frame=1&colour=birth&range=0,2&forces=1&threshold=0.3&bodies=1&cut=0,0.8,0.1&camera=5,0,0,0,0,0,1"
+    assert film.asked_of(link, None, False) == film.Asked("birth", (0.0, 2.0), True, 0.3, True, (0, 0.8, 0.1))
+    assert film.asked_of(link, "spin", False)[:2] == ("spin", None)
+    assert film.asked_of("x", None, True) == film.Asked(forces=True)
+    for bad in ("colour=taste", "range=2,1", "threshold=x", "cut=7,0,0", "cut=nan,0,0", "forces=2", "bodies="):
+        assert film.asked_of(f"#{bad}&camera=1,0,0,0,0,0,1", None, False) == film.Asked()
+    with cd.open(files / "space.h5") as recording:
+        painter = film.Painter(recording, [0], view=link, size=(64, 40))
+        slots = painter._shown(measures.in_space(recording[0].positions))
+        assert np.flatnonzero(slots).tolist() == [3]  # the ball at x = 0.8
+        assert painter.range == (0.0, 2.0)
+    near = "#half=0.25&camera=0.4,0.1,10,0.4,0.1,0,1"
+    assert film.view_of(near, 2, np.zeros(3), np.ones(3), 1.0).half == 0.25
 
 
 def test_a_film_plays(files, tmp_path):

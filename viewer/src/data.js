@@ -56,6 +56,22 @@ function summed(differences) {
   return out;
 }
 
+// The periodic cell as the page uses it: vectors, the shares of a place along them, the shortest way to an image.
+function openCell(said) {
+  if (!said) return null;
+  const rows = [0, 3, 6].map((k) => said.vectors.slice(k, k + 3));
+  const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+  const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+  const volume = dot(rows[0], cross(rows[1], rows[2]));
+  const dual = rows.map((_, k) => cross(rows[(k + 1) % 3], rows[(k + 2) % 3]).map((x) => x / volume));
+  const around = [0, 1, 2].filter((k) => said.periodic[k]);
+  const shortest = (v) => {
+    const shares = around.map((k) => Math.round(dot(dual[k], v)));
+    return [0, 1, 2].map((i) => around.reduce((x, k, n) => x - shares[n] * rows[k][i], v[i]));
+  };
+  return { rows, shortest };
+}
+
 // The frames of a group: places and turns in slots of all bodies, numbers and contacts.
 function openGroup({ columns, about }, shapes) {
   const { quantum, dimension: d, count, turned, simple, plane } = shapes;
@@ -63,7 +79,7 @@ function openGroup({ columns, about }, shapes) {
   return about.frames.map((said, k) => {
     const column = (name) => columns[`${k}.${name}`];
     const slot = summed(column("slot"));
-    const frame = { time: said.time, step: said.step, slot, bodies: slot.length };
+    const frame = { time: said.time, step: said.step, cell: openCell(said.cell), slot, bodies: slot.length };
     const position = (frame.position = new Float32Array(3 * slot.length));
     for (let i = 0; i < d; i++) {
       const change = column("xyz"[i]);
@@ -141,8 +157,10 @@ function openContacts(column, said, frame, { quantum, d, count, simple, plane, s
       } else {
         const share = shapes.radius[a[k]] / (shapes.radius[a[k]] + shapes.radius[b[k]]);
         const [p, q] = [3 * rowA[k], 3 * rowB[k]];
-        for (let i = 0; i < 3; i++)
-          point[3 * k + i] = frame.position[p + i] * (1 - share) + frame.position[q + i] * share;
+        for (let i = 0; i < 3; i++) point[3 * k + i] = frame.position[q + i] - frame.position[p + i];
+        const way = point.subarray(3 * k, 3 * k + 3); // from the first to the second
+        if (frame.cell) way.set(frame.cell.shortest(way));
+        for (let i = 0; i < 3; i++) way[i] = frame.position[q + i] - (1 - share) * way[i];
       }
     } else {
       for (let i = 0; i < d; i++) point[3 * k + i] = frame.position[3 * hold + i] + quantum * offset[i][row];

@@ -117,6 +117,7 @@ function paintLegend() {
 }
 
 function paintCurves() {
+  if (!frame) return; // nothing is shown yet
   const logged = run.index.curves.time;
   const ends = [Math.min(run.times[0], ...logged.slice(0, 1)), Math.max(run.times[run.count - 1], ...logged.slice(-1))];
   drawCurves($("curves"), run.index.curves, state.curve, frame.time, ends, ink(), short);
@@ -184,6 +185,7 @@ function paintContact(box) {
 
 // ``more`` keeps the trail of the body that was picked before.
 function pick(x, y, more = false) {
+  if (!frame) return { body: null };
   state.trailed = more && state.body >= 0 ? [...state.trailed, state.body] : more ? state.trailed : [];
   state.contact = state.forces ? stage.pickContact(x, y, 8, state.threshold * strongest) : -1;
   const row = state.contact >= 0 ? -1 : stage.pickBody(x, y);
@@ -191,6 +193,13 @@ function pick(x, y, more = false) {
   paintPicked();
   paintTrails();
   return state.contact >= 0 ? { contact: state.contact } : { body: state.body < 0 ? null : run.shapes.number[state.body] };
+}
+
+// Whether the way from the last point of a trail to ``place`` is shorter by the border of the cell.
+function crossed(cell, points, place) {
+  if (!cell || !points.length) return false;
+  const step = [0, 1, 2].map((i) => place[i] - points[points.length - 3 + i]);
+  return cell.shortest(step).some((x, i) => Math.abs(x - step[i]) > 1e-6 * Math.abs(step[i]));
 }
 
 // The ways of the picked bodies through all frames.
@@ -210,7 +219,9 @@ async function paintTrails() {
     if (order !== trailing) return; // others were asked for meanwhile
     slots.forEach((slot, k) => {
       const row = one.slot.indexOf(slot);
-      if (row >= 0) lines[k].at(-1).push(...one.position.subarray(3 * row, 3 * row + 3));
+      const place = one.position.subarray(3 * row, 3 * row + 3);
+      if (row >= 0 && crossed(one.cell, lines[k].at(-1), place)) lines[k].push([]); // came in on the other side
+      if (row >= 0) lines[k].at(-1).push(...place);
       else if (lines[k].at(-1).length) lines[k].push([]); // it was away
     });
   }
@@ -294,7 +305,14 @@ function link() {
   const t = stage.controls.target.toArray();
   const kept = { frame: state.frame, colour: state.colour, forces: +state.forces, threshold: state.threshold,
     slice: state.slice, place: state.place, thick: state.thick, curve: state.curve, trails: +state.trails,
+    bodies: +state.bodies,
     camera: [...p, ...t, stage.camera.zoom].map((v) => +v.toPrecision(6)).join(",") };
+  // in metres, for films: half of the height that is seen, and the slice
+  const far = stage.camera.position.distanceTo(stage.controls.target);
+  const half = stage.flat ? stage.extent : far * Math.tan((Math.PI / 180) * 17.5);
+  kept.half = +(half / stage.camera.zoom).toPrecision(6);
+  const { xyz, thick } = stage.slicing();
+  if (thick > 0) kept.cut = ["xyz".indexOf(state.slice), +xyz[3].toPrecision(6), +thick.toPrecision(6)].join(",");
   if (state.body >= 0) kept.body = run.shapes.number[state.body];
   if (state.hold) kept.range = state.range.map((v) => +v.toPrecision(6)).join(",");
   return `${location.href.split("#")[0]}#${new URLSearchParams(kept)}`;
@@ -312,6 +330,7 @@ function readLink() {
   for (const name of ["threshold", "place", "thick"]) state[name] = number(name, 0, 1) ?? state[name];
   state.forces = number("forces", 0, 1) === 1;
   state.trails = number("trails", 0, 1) === 1;
+  state.bodies = number("bodies", 0, 1) !== 0;
   const range = (kept.get("range") || "").split(",").map(Number);
   if (range.length === 2 && range[0] < range[1]) Object.assign(state, { range, hold: true });
   if (kept.has("body")) state.body = run.shapes.number.indexOf(Number(kept.get("body")));
@@ -442,7 +461,10 @@ function wire() {
     show(nearest(time));
   });
   let down = null;
-  $("stage").addEventListener("pointerdown", (e) => (down = [e.offsetX, e.offsetY]));
+  $("stage").addEventListener("pointerdown", (e) => {
+    down = [e.offsetX, e.offsetY];
+    $("stage").focus({ preventScroll: true }); // the keys then turn the scene, and not what was used before
+  });
   $("stage").addEventListener("pointerup", (e) => {
     if (down && Math.hypot(e.offsetX - down[0], e.offsetY - down[1]) < 4) pick(e.offsetX, e.offsetY, e.shiftKey);
     down = null;
@@ -473,7 +495,8 @@ const KEYS = {
   End: () => go(run.count), PageUp: () => go(-10), PageDown: () => go(10), r: () => look("reset"), x: () => look("x"),
   y: () => look("y"), z: () => look("z"), f: () => $("forces").click(), b: () => $("bodies").click(),
   t: () => $("trails").click(), l: () => $("loop").click(), h: () => $("hold").click(), p: savePicture, k: copyLink,
-  d: () => $("dark").click(), m: () => $("fold").click(),
+  d: () => $("dark").click(), m: () => $("fold").click(), i: () => stage.zoomBy(1.2), o: () => stage.zoomBy(1 / 1.2),
+  n: (e) => pickNext(e.shiftKey ? -1 : 1), g: (e) => pickNextContact(e.shiftKey ? -1 : 1),
   c: () => {
     const names = Object.keys(MODES);
     $("colour").value = names[(names.indexOf(state.colour) + 1) % names.length];
@@ -483,6 +506,32 @@ const KEYS = {
   Escape: () => { state.body = state.contact = -1; state.trailed = []; paintPicked(); paintTrails(); },
 };
 
+// With shift the arrows turn (in 2D, move), with control they move.
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+
+// The next body by its number (or the one before), or the next contact by its force.
+function pickNext(by) {
+  const slots = Array.from(frame.slot).filter((slot) => !run.shapes.plane[slot]);
+  if (!slots.length) return;
+  const at = slots.indexOf(state.body);
+  state.body = slots[(at + by + (at < 0 && by < 0 ? 1 : 0) + slots.length) % slots.length];
+  state.contact = -1;
+  paintPicked();
+  paintTrails();
+}
+
+function pickNextContact(by) {
+  if (!state.forces) $("forces").click();
+  const { force, count } = frame.contacts;
+  const shown = Array.from({ length: count }, (_, k) => k).filter((k) => force[k] >= state.threshold * strongest);
+  if (!shown.length) return;
+  shown.sort((a, b) => force[b] - force[a]);
+  const at = shown.indexOf(state.contact);
+  state.contact = shown[(at + by + (at < 0 && by < 0 ? 1 : 0) + shown.length) % shown.length];
+  state.body = -1;
+  paintPicked();
+}
+
 function turnSpeed(by) {
   const box = $("speed");
   box.selectedIndex = Math.max(0, Math.min(box.length - 1, box.selectedIndex + by));
@@ -490,8 +539,15 @@ function turnSpeed(by) {
 }
 
 function key(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!api.ready) return;
   const at = event.target.tagName;
+  const arrow = ARROWS[event.key];
+  if (arrow && (event.shiftKey || event.ctrlKey) && at !== "INPUT" && at !== "SELECT") {
+    if (event.shiftKey) stage.orbit(arrow[0] / 48, arrow[1] / 48);
+    else stage.move(arrow[0] / 12, arrow[1] / 12);
+    return event.preventDefault();
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
   const typed = at === "INPUT" && ["number", "text"].includes(event.target.type);
   if (typed || (at === "SELECT" && event.key !== "Escape")) return;
   if (event.key === " " && (at === "BUTTON" || at === "SUMMARY" || at === "INPUT")) return; // it presses what has the focus
@@ -499,7 +555,7 @@ function key(event) {
   const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
   if (!act) return;
   event.preventDefault();
-  act();
+  act(event);
 }
 
 // ---- a run that goes on ---------------------------------------------------------------------------------------------
@@ -591,6 +647,7 @@ async function begin() {
     if (state.slice !== "none") slice();
     paintTrails();
     document.body.classList.add("ready");
+    for (const part of document.querySelectorAll("[inert]")) part.inert = false; // there is something to act on
     api.ready = true;
     requestAnimationFrame(loop);
     if (served) setTimeout(follow, 1000);

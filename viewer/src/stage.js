@@ -220,6 +220,9 @@ export class Stage {
     this.scene.add(this.planes);
     this.trails = new THREE.Group();
     this.scene.add(this.trails);
+    this.cell = new THREE.LineSegments(new THREE.BufferGeometry(), new THREE.LineBasicMaterial({ color: 0x7a8794 }));
+    this.cell.frustumCulled = this.cell.visible = false;
+    this.scene.add(this.cell);
     this.makeTubes();
     this.sent = 0; // bytes of the last frame
     this.needed = true;
@@ -364,8 +367,25 @@ export class Stage {
       }
       if (!box.isEmpty()) break;
     }
+    for (const p of this.edgesOf(frame.cell)) box.expandByPoint(p);
     if (box.isEmpty()) box.set(new THREE.Vector3(-1, -1, -1), new THREE.Vector3(1, 1, 1));
     return box;
+  }
+
+  // Both ends of each edge of the periodic cell; nothing in open space.
+  edgesOf(cell) {
+    if (!cell) return [];
+    const rows = cell.rows.map((row) => new THREE.Vector3(...row)).slice(0, this.flat ? 2 : 3);
+    const out = [];
+    rows.forEach((row, k) => {
+      const others = rows.filter((_, other) => other !== k);
+      for (let pick = 0; pick < 2 ** others.length; pick++) {
+        const start = new THREE.Vector3();
+        others.forEach((other, n) => { if (pick & (1 << n)) start.add(other); });
+        out.push(start, start.clone().add(row));
+      }
+    });
+    return out;
   }
 
   // Look along a direction at all there is.
@@ -388,6 +408,46 @@ export class Stage {
       this.camera.zoom = 1;
     }
     this.resize(true);
+    this.controls.update();
+    this.needed = true;
+  }
+
+  // Turn by shares of a full turn (3D), or move by shares of the picture (2D): for the keys.
+  orbit(right, up) {
+    if (this.flat) return this.move(right, up);
+    const away = this.camera.position.clone().sub(this.controls.target);
+    const far = away.length();
+    const azimuth = Math.atan2(away.y, away.x) + 2 * Math.PI * right;
+    const most = 0.4999 * Math.PI;
+    const height = Math.max(-most, Math.min(most, Math.asin(away.z / far) + 2 * Math.PI * up));
+    away.set(Math.cos(height) * Math.cos(azimuth), Math.cos(height) * Math.sin(azimuth), Math.sin(height));
+    this.camera.position.copy(this.controls.target).addScaledVector(away, far);
+    this.controls.update();
+    this.needed = true;
+  }
+
+  // Move by shares of the height of the picture.
+  move(right, up) {
+    const far = this.camera.position.distanceTo(this.controls.target);
+    const tall = this.flat ? (2 * this.extent) / this.camera.zoom : 2 * far * Math.tan((Math.PI / 180) * 17.5);
+    this.camera.updateMatrixWorld();
+    const e = this.camera.matrixWorld.elements;
+    const by = new THREE.Vector3(e[0], e[1], e[2]).multiplyScalar(right * tall);
+    by.addScaledVector(new THREE.Vector3(e[4], e[5], e[6]), up * tall);
+    this.camera.position.add(by);
+    this.controls.target.add(by);
+    this.controls.update();
+    this.needed = true;
+  }
+
+  zoomBy(factor) {
+    if (this.flat) {
+      this.camera.zoom *= factor;
+      this.camera.updateProjectionMatrix();
+    } else {
+      const away = this.camera.position.clone().sub(this.controls.target);
+      this.camera.position.copy(this.controls.target).addScaledVector(away, 1 / factor);
+    }
     this.controls.update();
     this.needed = true;
   }
@@ -431,6 +491,11 @@ export class Stage {
     this.shared.turns.value.needsUpdate = true;
     this.sent = this.place.byteLength + this.turn.byteLength;
     this.setPlanes(frame);
+    this.cell.visible = !!frame.cell;
+    if (frame.cell) {
+      this.cell.geometry.dispose();
+      this.cell.geometry = new THREE.BufferGeometry().setFromPoints(this.edgesOf(frame.cell));
+    }
     this.needed = true;
   }
 
@@ -510,9 +575,14 @@ export class Stage {
       if (thick > 0 && Math.abs(point[0] * xyz[0] + point[1] * xyz[1] + point[2] * xyz[2] - xyz[3]) > thick) continue;
       count++;
       const movers = [c.rowA[k], c.rowB[k]].filter((row) => this.shapes.kind[frame.slot[row]] !== 1 && !this.shapes.plane[frame.slot[row]]);
-      const all = movers.map((row) => [...middle(row), ...point]);
-      for (const ends of all) {
-        from.push(...ends);
+      for (const row of movers) {
+        const centre = middle(row);
+        let end = point;
+        if (frame.cell) { // the image beside this body
+          const arm = frame.cell.shortest([0, 1, 2].map((i) => point[i] - centre[i]));
+          end = arm.map((x, i) => centre[i] + x);
+        }
+        from.push(centre[0], centre[1], centre[2], end[0], end[1], end[2]);
         strength.push(Math.min(1, share));
       }
     }
@@ -580,6 +650,7 @@ export class Stage {
   }
 
   toScreen(p) {
+    this.camera.updateMatrixWorld();
     const v = new THREE.Vector3(...p).project(this.camera);
     return [((v.x + 1) / 2) * this.canvas.clientWidth, ((1 - v.y) / 2) * this.canvas.clientHeight, v.z];
   }

@@ -9,7 +9,8 @@ An experiment file has a docstring whose first line says what it shows, and
 - ``build(parameters) -> outcome``: computes; any object. Where it returns a `Simulation`, the driver runs it to the
   parameter ``duration``, or to what the optional function ``duration(parameters)`` says (with a progress bar), and
   records it into ``run.h5``, a frame every ``frame_every`` seconds. Where it steps a simulation itself, it does so
-  within `recorded`, which leaves such a file too;
+  within `recorded`, which leaves such a file too.
+  Each such file is audited at the end (`analysis.audit`), and what fails there fails the run;
 - ``check(outcome, parameters) -> Verdict``: compares with what is expected; each row says by whom;
 - ``figure(outcome, parameters) -> Figure``, or a dict of figures whose main one is called "figure"; films
   (matplotlib's animations) among them are written as GIF.
@@ -45,7 +46,8 @@ from contactdynamics.files.recorders import HDF5
 from contactdynamics.rigid.simulation import Simulation
 from contactdynamics.rigid.watch import audit
 
-_PLACE = contextvars.ContextVar("place", default=None)  # folder and description of the run at work, its simulations
+# Folder and description of the run at work, its simulations, its files.
+_PLACE = contextvars.ContextVar("place", default=None)
 REQUIRED = ("FIGURE", "PARAMETERS", "QUICK", "build", "check", "figure")
 
 
@@ -190,8 +192,8 @@ def run(
     """
     _check_folder(out, force)
     begin = time.perf_counter()
-    scenes = []
-    token = _PLACE.set((out, _about(experiment, parameters, quick), scenes))
+    scenes, files = [], []
+    token = _PLACE.set((out, _about(experiment, parameters, quick), scenes, files))
     try:
         outcome = experiment.module.build(parameters)
     finally:
@@ -203,7 +205,8 @@ def run(
         outcome.about |= _about(experiment, parameters, quick)
         outcome.recorders.append(_recorder(out, "run", float(parameters.get("frame_every", until / 50))))
         outcome.run(until=until)
-    return _finish(experiment, outcome, parameters, out, quick, begin, scenes)
+        files.append("run.h5")
+    return _finish(experiment, outcome, parameters, out, quick, begin, scenes, files)
 
 
 def _check_folder(out: Path, force: bool) -> None:
@@ -251,8 +254,22 @@ def _audit(outcomes) -> str | None:
     return audit(seen) if seen else None
 
 
-def _finish(experiment: Experiment, outcome, parameters: dict, out: Path, quick: bool, begin: float, scenes=()):
-    """Check and draw an outcome, and write both into ``out``; the summary and the verdict."""
+def _audited(out: Path, files) -> dict:
+    """What `analysis.audit` finds in the recorded ``files``: by name, how many checks were made, and which fail."""
+    from contactdynamics.analysis import audit as checking
+
+    found = {}
+    for name in dict.fromkeys(files):
+        with storage.open(out / name) as recording:
+            lines = checking.audit(recording)
+        failed = {line.name: line.words for line in lines if line.holds is False}
+        found[name] = {"made": sum(line.holds is not None for line in lines), "failed": failed}
+    return found
+
+
+def _finish(experiment: Experiment, outcome, parameters: dict, out: Path, quick: bool, begin: float, scenes=(),
+            files=()):  # fmt: skip
+    """Check, draw and audit an outcome, and write all into ``out``; the summary and the verdict."""
     verdict = experiment.module.check(outcome, parameters)
     for row in verdict.rows:
         if row.source not in SOURCES:
@@ -276,6 +293,7 @@ def _finish(experiment: Experiment, outcome, parameters: dict, out: Path, quick:
             "passed": verdict.passed,
             "overlap": _largest_overlap([*scenes, outcome]),
             "audit": _audit([*scenes, outcome]),
+            "audited": _audited(out, files),
             "seconds": round(seconds, 3),
         }
     )
@@ -295,8 +313,9 @@ def recorded(simulation: Simulation, *, until: float, name: str = "run", frames:
     if place is None:
         yield
         return
-    out, about, scenes = place
+    out, about, scenes, files = place
     scenes.append(simulation)
+    files.append(f"{name}.h5")
     recorder = _recorder(out, name, max(1, round(until / simulation.time_step / frames)))
     simulation.about |= about | {"driven": True}
     simulation.recorders.append(recorder)
@@ -385,7 +404,9 @@ def complete(file: str, simulation: Simulation) -> tuple[dict, Verdict] | None:
     parameters = parameters_of(experiment) | about["parameters"]
     if simulation.time < _duration(experiment, parameters) - 0.5 * simulation.time_step:
         return None
-    return _finish(experiment, simulation, parameters, out, about["quick"], time.perf_counter())
+    return _finish(
+        experiment, simulation, parameters, out, about["quick"], time.perf_counter(), files=[Path(file).name]
+    )
 
 
 def save_figures(figures, folder: Path) -> None:

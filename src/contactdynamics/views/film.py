@@ -23,10 +23,44 @@ FORCES = ("#fdbb84", "#ef6548", "#b2182b", "#5b0f00")
 NAMED = ("#c9b48f", "#7f9fbf", "#b07aa1", "#59a14f", "#e15759", "#f28e2b", "#76b7b2", "#edc948", "#9c755f", "#bab0ac")
 KINDS = ("#c9b48f", "#9a9a9a", "#7f9fbf")
 GREY = np.array([0.6, 0.6, 0.6])
-COLOURINGS = ("speed", "spin", "contacts", "pressure", "force", "material", "kind", "number")
+COLOURINGS = ("speed", "spin", "contacts", "pressure", "force", "material", "birth", "kind", "number")
 ENDINGS = (".mp4", ".gif")
 SAMPLES = 12  # frames that the range of the colours is taken from
 FINER = 2  # points of the picture that is made, per point of the one that comes out
+
+
+class Asked(NamedTuple):
+    """What a picture shows, beside from where."""
+
+    colour: str = "speed"
+    range: tuple[float, float] | None = None  # of the colours; None: that of the bodies
+    forces: bool = False
+    threshold: float = 0.1  # forces above this share of the strongest are shown
+    bodies: bool = True
+    cut: tuple[int, float, float] | None = None  # axis, place and half of the thickness of a slice, m
+
+
+def asked_of(view: str, colour: str | None, forces: bool) -> Asked:
+    """What the link of a page asks for, where ``view`` is one; ``colour`` and ``forces`` go before it."""
+    said = parse_qs(view.rpartition("#")[2]) if "camera=" in view else {}
+
+    def numbers(name, count):
+        try:
+            found = [float(v) for v in said[name][0].split(",")]
+        except (KeyError, ValueError):
+            return None
+        return found if len(found) == count and np.isfinite(found).all() else None
+
+    if colour is None and said.get("colour", [""])[0] in COLOURINGS:
+        colour, held = said["colour"][0], numbers("range", 2)
+    else:
+        colour, held = colour or "speed", None
+    cut, threshold = numbers("cut", 3), numbers("threshold", 1)
+    return Asked(
+        colour, tuple(held) if held and held[0] < held[1] else None, forces or numbers("forces", 1) == [1.0],
+        threshold[0] if threshold else 0.1, numbers("bodies", 1) != [0.0],
+        (int(cut[0]), cut[1], cut[2]) if cut and cut[0] in (0, 1, 2) else None,
+    )  # fmt: skip
 
 
 class View(NamedTuple):
@@ -69,8 +103,11 @@ def view_of(text: str, dimension: int, low, high, aspect: float) -> View:
             raise InputError(
                 f"--view got the link {text[:60]!r}, which holds no view; copy it from the page."
             ) from None
-        if dimension == 2:
+        try:
+            half = float(parse_qs(text.rpartition("#")[2])["half"][0])
+        except (KeyError, ValueError):
             half = 0.56 * max(size[1], size[0] / aspect) / zoom
+        if dimension == 2:
             return View(target, np.array([1.0, 0, 0]), np.array([0, 1.0, 0]), half)
         away = place - target
         return _turned(away, target, float(np.sqrt(away @ away)) * math.tan(math.radians(17.5)) / zoom)
@@ -111,19 +148,22 @@ def _turned(away, middle, half: float, azimuth: float | None = None) -> View:
 class Painter:
     """Draws frames of a run: ``picture(frame)`` is an array (height, width, 3) of bytes."""
 
-    def __init__(self, recording, frames, *, size=(1280, 720), view="", colour="speed", forces=False):
+    def __init__(self, recording, frames, *, size=(1280, 720), view="", colour=None, forces=False):
         width, height = size
-        if colour not in COLOURINGS:
+        if colour is not None and colour not in COLOURINGS:
             raise InputError(f"--colour got {colour!r}; it is one of {', '.join(COLOURINGS)}.")
-        self.size, self.colour, self.forces = size, colour, forces
+        self.asked = asked_of(view, colour, forces)
+        self.size, self.colour, self.forces = size, self.asked.colour, self.asked.forces
         self.recording, self.shapes = recording, packing.shapes_of(recording.shapes())
         self.dimension = self.shapes.frame.dimension
         corners, starts, rows = outlines(self.shapes.frame)
         self.mesh = packing._triangles(corners, starts, rows, self.dimension == 2) if len(rows) else None
-        sample = [recording[k] for k in sorted({frames[i] for i in _spread(len(frames), SAMPLES)})]
+        sample = [recording[k].inside() for k in sorted({frames[i] for i in _spread(len(frames), SAMPLES)})]
         self.low, self.high = self._box(sample)
         self.view = view_of(view, self.dimension, self.low, self.high, width / height)
-        self.range = self._range(sample)
+        if self.colour == "birth":
+            self.birth = packing.births(recording, range(len(recording)), self.shapes)
+        self.range = self.asked.range or self._range(sample)
         self.strongest = max((touching(frame).normal_force.max(initial=0.0) for frame in sample), default=0.0)
         thick = np.where(np.isin(np.arange(len(self.shapes.radius)), rows), 0.5, 1.0) * self.shapes.radius
         sizes = thick[(self.shapes.frame.kinds == FREE) & (thick > 0)]  # blocks: about half of the ball around them
@@ -140,6 +180,10 @@ class Painter:
             if keep.any():
                 lows.append((place - r).min(axis=0))
                 highs.append((place + r).max(axis=0))
+            if frame.cell is not None:
+                ends = in_space(frame.edges_of_cell().reshape(-1, self.dimension))
+                lows.append(ends.min(axis=0))
+                highs.append(ends.max(axis=0))
         if not lows:
             return -np.ones(3), np.ones(3)
         return np.min(lows, axis=0), np.max(highs, axis=0)
@@ -151,6 +195,8 @@ class Painter:
             return np.sqrt((m.spin**2).sum(axis=1))
         if self.colour == "number":
             return frame.identities.astype(float)
+        if self.colour == "birth":
+            return self.birth[np.searchsorted(self.shapes.frame.identities, frame.identities)]
         return np.asarray(getattr(m, self.colour), dtype=float)
 
     def _range(self, frames) -> tuple[float, float]:
@@ -171,7 +217,7 @@ class Painter:
             return np.array([rgb(NAMED[k % len(NAMED)]) for k in known.tolist()])
         low, high = self.range
         tints = ramp(VIRIDIS, (self._values(frame, m) - low) / (high - low))
-        if self.colour != "number":
+        if self.colour not in ("number", "birth"):
             tints[frame.kinds == FIXED] = GREY
         return tints
 
@@ -190,34 +236,47 @@ class Painter:
         width, height = (FINER * n for n in self.size)
         image = np.full((height, width, 3), 0.97, dtype=np.float32)
         depth = np.full((height, width), np.inf, dtype=np.float32)
+        frame = frame.inside()
         m, flat, scale = measure(frame), self.dimension == 2, 0.5 * height / self.view.half
         tints = self._tints(frame, m)
         ghost = self.forces and not flat
         self._draw_planes(frame, image, depth, scale)
+        shown = self._shown(in_space(frame.positions)) & self.asked.bodies
         rows = frame.ball_bodies
         placed = self._placed(in_space(frame.ball_centres))
         near = np.argsort(placed[:, 2], kind="stable")  # the nearest first: what they hide is not painted
+        near = near[shown[rows[near]]]
         x, y, z = np.ascontiguousarray(placed[near].T)
-        angle = frame.rotations[rows[near]] if flat else np.zeros(len(rows))
+        angle = frame.rotations[rows[near]] if flat else np.zeros(len(near))
         hand = np.stack([np.cos(angle), np.sin(angle)], axis=1)
         raster.draw_balls(image, depth, x, y, z, scale * frame.ball_radii[near], tints[rows[near]], hand, flat, ghost)
         if self.mesh is not None:
-            self._draw_mesh(frame, image, depth, tints, flat, ghost)
+            self._draw_mesh(frame, image, depth, tints, flat, ghost, shown)
         if self.forces and self.strongest > 0:
             self._draw_forces(frame, image, depth, scale, flat)
+        if frame.cell is not None:
+            self._draw_cell(frame, image, depth, flat)
         return self._labelled(raster.coarser(image, FINER), frame)
 
-    def _draw_mesh(self, frame, image, depth, tints, flat, ghost) -> None:
+    def _shown(self, places) -> np.ndarray:
+        """Which of the places (k, 3) lie in the slice; all, where there is none."""
+        if self.asked.cut is None:
+            return np.ones(len(places), dtype=bool)
+        axis, at, half = self.asked.cut
+        return np.abs(places[:, axis] - at) <= half
+
+    def _draw_mesh(self, frame, image, depth, tints, flat, ghost, shown) -> None:
         from . import raster
 
         triangles, bodies, edges, edge_bodies = self.mesh
         row = np.full(len(self.shapes.radius), -1)
-        row[np.searchsorted(self.shapes.frame.identities, frame.identities)] = np.arange(len(frame.identities))
+        slots = np.searchsorted(self.shapes.frame.identities, frame.identities)
+        row[slots[shown]] = np.flatnonzero(shown)
         place, turn = in_space(frame.positions), quaternions_of(frame)
 
-        def moved(local, slots):
-            here = row[slots] >= 0
-            rows, count = row[slots[here]], local.shape[1]
+        def moved(local, owners):
+            here = row[owners] >= 0
+            rows, count = row[owners[here]], local.shape[1]
             q = np.repeat(turn[rows], count, axis=0)
             pure = np.concatenate([np.zeros((len(q), 1)), local[here].reshape(-1, 3)], axis=1)
             out = quaternions.product(quaternions.product(q, pure), quaternions.conjugate(q))[:, 1:]
@@ -260,24 +319,37 @@ class Painter:
             raster.draw_triangles(image, depth, placed, np.ones(len(placed)), tint, False)
 
     def _draw_forces(self, frame, image, depth, scale, flat) -> None:
-        """Forces above a tenth of the strongest, from the centres of bodies that move to the contact point."""
+        """Forces above a share of the strongest, from the centres of bodies that move to the contact point."""
         from . import raster
 
         t = touching(frame)
-        share = t.normal_force / self.strongest
+        share = np.where(self._shown(t.point), t.normal_force / self.strongest, -1.0)
+        strong = (share > 0) & (share >= self.asked.threshold)
         ends, strength = [], []
         slots = np.searchsorted(self.shapes.frame.identities, frame.identities)
-        place = in_space(frame.positions)
         for side in range(2):
             rows = t.rows[:, side]
-            keep = (share >= 0.1) & (frame.kinds[rows] != FIXED) & ~self.shapes.plane[slots[rows]]
-            ends.append(np.stack([place[rows[keep]], t.point[keep]], axis=1))
+            keep = strong & (frame.kinds[rows] != FIXED) & ~self.shapes.plane[slots[rows]]
+            centre = frame.positions[rows[keep]]
+            arm = frame.shortest(frame.contacts.point[keep] - centre)  # to the image beside this body
+            ends.append(np.stack([in_space(centre), in_space(centre + arm)], axis=1))
             strength.append(np.minimum(share[keep], 1.0))
         ends, strength = np.concatenate(ends), np.concatenate(strength)
         wide = 0.35 * self.typical * scale * np.sqrt(strength)
         placed = self._placed(ends.reshape(-1, 3)).reshape(-1, 2, 3)
         nearer = 1e9 if flat else 0.0  # in the plane over everything
         raster.draw_tubes(image, depth, placed, np.maximum(wide, 1.0), ramp(FORCES, strength), nearer)
+
+    def _draw_cell(self, frame, image, depth, flat) -> None:
+        """The edges of the periodic cell, in short pieces: the painter looks at the whole box around each."""
+        from . import raster
+
+        edges, share = frame.edges_of_cell(), np.linspace(0.0, 1.0, 17)[:, None, None]
+        points = edges[:, 0] * (1 - share) + edges[:, 1] * share
+        ends = in_space(np.stack([points[:-1], points[1:]], axis=2).reshape(-1, self.dimension))
+        placed = self._placed(ends).reshape(-1, 2, 3)
+        tint, nearer = np.full((len(placed), 3), 0.4), 1e9 if flat else 0.0
+        raster.draw_tubes(image, depth, placed, np.full(len(placed), 0.8 * FINER), tint, nearer)
 
     def _labelled(self, image: np.ndarray, frame: Frame) -> np.ndarray:
         from PIL import Image, ImageDraw
@@ -339,9 +411,13 @@ def check_ending(path: Path) -> None:
             ) from None
 
 
-def write_film(recording, path, *, every: int = 1, rate: float = 25.0, size=(1280, 720), view="", colour="speed",
+def write_film(recording, path, *, every: int = 1, rate: float = 25.0, size=(1280, 720), view="", colour=None,
                forces: bool = False, force: bool = False, advance=lambda: None) -> int:  # fmt: skip
-    """Write a film of each ``every``-th frame into ``path`` (.mp4 or .gif); returns the number of pictures."""
+    """Write a film of each ``every``-th frame into ``path`` (.mp4 or .gif); returns the number of pictures.
+
+    ``view`` is that of `view_of`; the link of a page also says colours, forces and slice, where ``colour`` and
+    ``forces`` do not. By speed where nobody says it.
+    """
     path, size = Path(path), check_size(size)
     check_ending(path)
     if not (is_number(rate) and 0.1 <= rate <= 240):

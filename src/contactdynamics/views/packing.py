@@ -6,7 +6,8 @@ places are differences to the frame before within the group, in units of the `qu
 Speeds, spins, pressures and forces are rounded to about half a percent (`coded`).
 
 Of a contact between simple balls and planes the page derives point and normal from the bodies; of others the box has
-the point. Contacts without an impulse are left out.
+the point. Contacts without an impulse are left out. Of a periodic cell frames come with all bodies inside it
+(`Frame.inside`), and with its vectors.
 """
 
 import json
@@ -125,6 +126,17 @@ def _triangles(corners, starts, rows, flat: bool):
     return triangles, rows[of_face[inner]], edges[outer], bodies[outer]
 
 
+def births(source, frames, shapes: Shapes) -> np.ndarray:
+    """(S,) the time of the first of the ``frames`` (numbers) that has each body; nan where none has it."""
+    out = np.full(len(shapes.radius), np.nan)
+    for k in frames:
+        rows = np.searchsorted(shapes.frame.identities, source.numbers(k))
+        out[rows] = np.fmin(out[rows], source.times[k])
+        if not np.isnan(out).any():
+            break
+    return out
+
+
 def shapes_box(shapes: Shapes, birth: np.ndarray) -> bytes:
     """The box of what does not change; ``birth`` (S,) the time of the first frame of each body."""
     f = shapes.frame
@@ -152,8 +164,17 @@ def group_box(frames: list[Frame], shapes: Shapes, contacts: bool = True) -> byt
     for k, frame in enumerate(frames):
         more, floors = _frame_columns(frame, shapes, last, contacts)
         columns |= {f"{k}.{name}": column for name, column in more.items()}
-        about.append({"time": frame.time, "step": frame.step, **floors})
+        about.append({"time": frame.time, "step": frame.step, "cell": cell_of(frame), **floors})
     return box(columns, {"frames": about})
+
+
+def cell_of(frame: Frame) -> dict | None:
+    """The vectors of the periodic cell, row after row in space, and along which of them it repeats itself."""
+    if frame.cell is None:
+        return None
+    vectors, d = np.eye(3), frame.dimension
+    vectors[:d, :d] = frame.cell
+    return {"vectors": vectors.ravel().tolist(), "periodic": [*map(bool, frame.periodic), *(3 - d) * [False]]}
 
 
 def _frame_columns(frame: Frame, shapes: Shapes, last: np.ndarray, contacts: bool) -> tuple[dict, dict]:

@@ -58,18 +58,12 @@ class Pieces:
 
     def shapes_box(self) -> bytes:
         """What does not change, with the time of the first frame of each body."""
-        birth, numbers = np.full(len(self.shapes.radius), np.nan), self.shapes.frame.identities
-        for k in self.frames:
-            rows = np.searchsorted(numbers, self.source.numbers(k))
-            birth[rows] = np.fmin(birth[rows], self.source.times[k])
-            if not np.isnan(birth).any():
-                break
-        return packing.shapes_box(self.shapes, birth)
+        return packing.shapes_box(self.shapes, packing.births(self.source, self.frames, self.shapes))
 
     def group_box(self, g: int) -> bytes:
         """The frames of group ``g``."""
         numbers = self.frames[g * packing.GROUP : (g + 1) * packing.GROUP]
-        return packing.group_box([self.source[k] for k in numbers], self.shapes, self.contacts)
+        return packing.group_box([self.source[k].inside() for k in numbers], self.shapes, self.contacts)
 
 
 class Still:
@@ -182,7 +176,7 @@ def page_of(source, *, every: int | None = None, contacts: bool = True) -> Page:
     from .export import chosen
 
     if every is None:
-        sample = max(len(packing.group_box([source[len(source) - 1]], packing.shapes_of(source.shapes()))), 1)
+        sample = max(len(packing.group_box([source[len(source) - 1].inside()], packing.shapes_of(source.shapes()))), 1)
         every = max(1, -(-len(source) * sample * 4 // (3 * int(LARGEST))))
     return Page(Pieces(source, chosen(source, every), contacts=contacts))
 

@@ -15,13 +15,17 @@ def _axes(rows=1, columns=1, size=(7.0, 5.0), **options):
 
 
 def _scene(frame, **options):
-    """The frame around its free bodies; in the plane, in a figure of their shape."""
+    """The frame around its free bodies and its cell; in the plane, in a figure of their shape."""
+    frame = frame.inside()
     radius, _ = radii_and_volumes(frame)
     keep = (frame.kinds == FREE) & (radius > 0)
     if frame.dimension == 3 or not keep.any():
         return plotting.plot_scene(frame, _axes(size=(7, 6))[1], **options)
     low = (frame.positions[keep] - radius[keep, None]).min(axis=0)
     high = (frame.positions[keep] + radius[keep, None]).max(axis=0)
+    if frame.cell is not None:
+        ends = frame.edges_of_cell().reshape(-1, 2)
+        low, high = np.minimum(low, ends.min(axis=0)), np.maximum(high, ends.max(axis=0))
     margin = 0.06 * (high - low).max()
     wide, tall = high - low + 2 * margin
     ax = plotting.plot_scene(frame, _axes(size=(8, 1.2 + float(np.clip(7 * tall / wide, 1.5, 9))))[1], **options)

@@ -2,7 +2,8 @@
 
 CSV: ``bodies.csv`` and ``contacts.csv`` have one row per body or contact and frame, with its time; ``log.csv`` one per
 step. XYZ: one particle per ball, all frames in one file; the orientation is (x, y, z, w) as OVITO has it. The species
-are chemical symbols, because ASE reads no others: one for each material, in turn.
+are chemical symbols, because ASE reads no others: one for each material, in turn. In a periodic cell XYZ has the cell
+and the images inside it, CSV the places as they are, which leave the cell.
 """
 
 from pathlib import Path
@@ -95,18 +96,17 @@ def write_xyz(recording, path: Path, frames, advance=lambda: None) -> int:
         raise InputError(f"{recording.path} has no balls, which OVITO's format needs; export it with --vtk or --html.")
     with path.open("w") as file:
         for k in frames:
-            frame = recording[k]
+            frame = recording[k].inside()
             m, rows = measure(frame), frame.ball_bodies
             centres = np.zeros((len(rows), 3))
             centres[:, : frame.dimension] = frame.ball_centres
             known = frame.materials if len(frame.materials) else np.zeros(len(frame.kinds), dtype=int)
-            low, high = _box(centres, frame.ball_radii)
-            size = high - low
-            lattice = " ".join(f"{v:.9g}" for v in np.diag(size).ravel())
+            vectors, low, around = _lattice(frame, centres)
+            lattice = " ".join(f"{v:.9g}" for v in vectors.ravel())
             origin = " ".join(f"{v:.9g}" for v in low)
             file.write(
                 f'{len(rows)}\nLattice="{lattice}" Origin="{origin}" Properties={properties} Time={frame.time!r} '
-                f'pbc="F F F"\n'
+                f'pbc="{" ".join("FT"[a] for a in around)}"\n'
             )
             whole = np.column_stack([np.arange(len(rows)), frame.identities[rows], known[rows]]).tolist()
             reals = np.column_stack([
@@ -122,6 +122,19 @@ def write_xyz(recording, path: Path, frames, advance=lambda: None) -> int:
                 file.write(f"{species} {numbers} {ball} {body} {material} {rest} {count} {pressure:.9g} {force:.9g}\n")
             advance()
     return int((~np.isin(np.flatnonzero(frame.kinds == FREE), frame.ball_bodies)).sum())
+
+
+def _lattice(frame: Frame, centres) -> tuple[np.ndarray, np.ndarray, list[bool]]:
+    """Vectors (3, 3) and origin (3,) of the periodic cell, and along which vectors it repeats itself; in open space
+    the box around the balls."""
+    low, high = _box(centres, frame.ball_radii)
+    vectors = np.diag(high - low)
+    if frame.cell is None:
+        return vectors, low, [False] * 3
+    d = frame.dimension
+    vectors[:d, :d] = frame.cell
+    low[:d] = 0.0
+    return vectors, low, [*map(bool, frame.periodic), *(3 - d) * [False]]
 
 
 def _box(centres, radii) -> tuple[np.ndarray, np.ndarray]:

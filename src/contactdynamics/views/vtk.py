@@ -111,6 +111,9 @@ def pieces(frame: Frame, reach: tuple) -> dict[str, bytes]:
         out["shapes"] = poly_data(corners, polygons=(np.arange(len(corners)), starts[1:]), cell_data=data)
     if len(frame.plane_normals):
         out["planes"] = _planes(frame, *reach)
+    if frame.cell is not None:
+        ends = in_space(frame.edges_of_cell().reshape(-1, frame.dimension))
+        out["cell"] = poly_data(ends, lines=(np.arange(len(ends)), np.arange(2, len(ends) + 1, 2)))
     c = touching(frame)
     data = {"bodies": c.bodies, "normal": c.normal, "force": c.force, "normal_force": c.normal_force,
             "friction_force": c.friction_force, "gap": c.gap, "status": c.status.astype(np.int64)}  # fmt: skip
@@ -151,9 +154,9 @@ def write(recording, folder: Path, frames, advance=lambda: None) -> list[str]:
     (folder / FOLDER).mkdir(parents=True, exist_ok=True)
     series = {}
     wide = len(str(max(frames)))
-    reach = reach_of(recording[frames[-1]])
+    reach = reach_of(recording[frames[-1]].inside())
     for k in frames:
-        frame = recording[k]
+        frame = recording[k].inside()
         for name, data in pieces(frame, reach).items():
             file = f"{FOLDER}/{name}_{k:0{wide}d}.vtp"
             (folder / file).write_bytes(data)
