@@ -1,5 +1,6 @@
 """The command ``cdyn``: errors are one sentence on stderr with exit code 2, no traceback unless ``--debug``."""
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import click
 
 from ._version import __version__
-from .errors import ConvergenceError, InputError, RunawayError
+from .errors import ConvergenceError, InputError, RankError, RunawayError
 from .rigid.interrupts import ended_by_sigterm
 
 
@@ -55,7 +56,7 @@ def run_experiment(context, name, quick, settings, from_data, out, force, help_a
     experiment = runner.load(name)
     parameters = runner.parameters_of(experiment, pairs, quick)
     out = out or Path("results") / experiment.name
-    with Console(stderr=True).status(f"{experiment.name}: {experiment.title}") as status:
+    with _shared(), Console(stderr=True).status(f"{experiment.name}: {experiment.title}") as status:
         _use_headless_figures()
         summary, verdict = runner.run(experiment, parameters, out, quick=quick, force=force, before_scene=status.stop)
     _print_table(summary, verdict)
@@ -79,8 +80,6 @@ def run_experiment(context, name, quick, settings, from_data, out, force, help_a
 @click.option("--again", is_flag=True, help="Try those runs again that failed before.")
 def make_study(name, settings, quick, workers, scheduler, mpi, plots, out, again):
     """Run experiment NAME for every combination of values; a study that was cut off goes on."""
-    import contextlib
-
     from .experiments import runner
     from .studies import executors, grid
     from .studies.runs import study
@@ -188,6 +187,30 @@ def _pairs(settings) -> dict[str, str]:
             raise InputError(f"--set {setting} has no '='; write --set key=value.")
         pairs[key.strip()] = value.strip()
     return pairs
+
+
+@contextlib.contextmanager
+def _shared():
+    """Under mpiexec the simulations of a command share its processes; all but the first one are silent.
+
+    Each of them does the same; the first one writes.
+    """
+    from .rigid.ranks import SHARED, world
+
+    ours = world.of_launcher()
+    if ours is None:
+        yield
+        return
+    if not ours.leads:
+        sys.stdout = sys.stderr = open(os.devnull, "w")
+    token = SHARED.set(ours)
+    try:
+        yield
+    except BaseException as error:
+        ours.stop(error)
+        raise
+    finally:
+        SHARED.reset(token)
 
 
 def _use_headless_figures():
@@ -394,9 +417,11 @@ def resume(file, until, own):
     _use_headless_figures()
     from .experiments import runner
 
-    simulation = runner.resume(file, until, own=own, tell=lambda sentence: click.echo(f"cdyn: {sentence}", err=True))
-    click.echo(f"t = {simulation.time:g}, {simulation.audit()}; added to {file}")
-    completed = runner.complete(file, simulation)
+    with _shared():
+        said = lambda sentence: click.echo(f"cdyn: {sentence}", err=True)  # noqa: E731
+        simulation = runner.resume(file, until, own=own, tell=said)
+        click.echo(f"t = {simulation.time:g}, {simulation.audit()}; added to {file}")
+        completed = runner.complete(file, simulation)
     if completed is None:
         return 0
     summary, verdict = completed
@@ -506,7 +531,7 @@ def main(arguments=None):
         said = error.format_message()
         joint = " " if said.endswith("?") else "; "
         code = _fail(f"{said.rstrip('.')}{joint}`cdyn --help` shows what is possible.", debug)
-    except (InputError, ConvergenceError, RunawayError) as error:
+    except (InputError, ConvergenceError, RankError, RunawayError) as error:
         code = _fail(str(error), debug)
     except MemoryError as error:
         code = _fail(f"There is not enough memory ({error}); ask for less: fewer bodies, steps or samples.", debug)

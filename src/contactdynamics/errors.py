@@ -49,6 +49,10 @@ class RunawayError(RuntimeError):
     """A body flies away: it goes farther in a step than neighbours are searched, or than numbers resolve."""
 
 
+class RankError(RuntimeError):
+    """Another process of the same run has stopped; the message says which and why."""
+
+
 def energy_message(
     total: float, largest: float, share: float, step: int, time: float, *, restitution: bool = True
 ) -> str:

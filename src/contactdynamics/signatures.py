@@ -71,6 +71,7 @@ class SimulationOptions(TypedDict, total=False):
     max_iterations: int
     solver: str | Callable
     threads: int
+    ranks: Any
     penetration: str
     recovery: float
     on_failure: str

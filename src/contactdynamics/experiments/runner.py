@@ -43,6 +43,7 @@ from contactdynamics.experiments import options
 from contactdynamics.experiments.options import Option, Options  # noqa: F401  for experiment files
 from contactdynamics.files import hdf5 as storage
 from contactdynamics.files.recorders import HDF5
+from contactdynamics.rigid import ranks
 from contactdynamics.rigid.simulation import Simulation
 from contactdynamics.rigid.watch import audit
 
@@ -176,7 +177,7 @@ def written_safely(directory: Path):
     try:
         yield scratch
         directory.mkdir(exist_ok=True)
-        for path in sorted(scratch.iterdir()):
+        for path in sorted(scratch.iterdir()) if ranks.leads() else ():
             os.replace(path, directory / path.name)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -190,7 +191,7 @@ def run(
     A folder with the results of an earlier run is refused, unless with ``force``. ``before_scene`` is called before a
     scene is run, which has a progress bar of its own.
     """
-    _check_folder(out, force)
+    ranks.first(lambda: _check_folder(out, force))
     begin = time.perf_counter()
     scenes, files = [], []
     token = _PLACE.set((out, _about(experiment, parameters, quick), scenes, files))
@@ -238,7 +239,8 @@ def _about(experiment: Experiment, parameters: dict, quick: bool) -> dict:
 def _recorder(out: Path, name: str, every) -> HDF5:
     """The recorder of a run. `_check_folder` has seen to it that what it may overwrite was begun by this run."""
     out.mkdir(parents=True, exist_ok=True)
-    (out / "summary.json").unlink(missing_ok=True)  # of an earlier run, if at all: none beside a file of this one
+    if ranks.leads():
+        (out / "summary.json").unlink(missing_ok=True)  # of an earlier run, if at all: none beside a file of this one
     return HDF5(out / f"{name}.h5", every=every, overwrite=True)
 
 
@@ -319,14 +321,17 @@ def recorded(simulation: Simulation, *, until: float, name: str = "run", frames:
     recorder = _recorder(out, name, max(1, round(until / simulation.time_step / frames)))
     simulation.about |= about | {"driven": True}
     simulation.recorders.append(recorder)
-    recorder.begin(simulation)
+    if ranks.leads():
+        recorder.begin(simulation)
     try:
         yield
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(*(stop.args or (f"Stopped; {recorder.way_on(simulation)}.",))) from None
     finally:
         simulation.recorders.remove(recorder)
-        recorder.end(simulation)
+        if ranks.leads():
+            recorder.end(simulation)
+        ranks.first(lambda: None)  # the file is closed before anybody reads it
 
 
 def _duration(experiment: Experiment, parameters: dict) -> float:

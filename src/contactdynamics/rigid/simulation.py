@@ -37,9 +37,9 @@ from .hardest import Hardest, check_folder
 from .ledger import NO_GAIN
 from .neighbours import REACH
 from .options import check_options
+from .ranks import workers
 from .solvers import SOLVERS, error_of
 from .step import Step
-from .threads import Team
 
 SORT_FROM, SORT_EVERY = 1000, 1000  # balls from which bodies are sorted in space, and steps from one time to the next
 STAGES = ("detection", "frames", "solve", "integrate", "record")
@@ -74,6 +74,10 @@ class Simulation(Access):
         Gauss-Seidel, the reference), or a function of your own, see `solve`; law and residual are the same.
     threads
         Threads that sweep, 8 at most; the result is the same to the bit. More than one pays on an idle machine only.
+    ranks
+        A communicator of mpi4py, such as MPI.COMM_WORLD: its processes, all of which run the same program, sweep
+        together, each with ``threads`` threads, 8 in all at most; the result is the same to the bit. The first one
+        records. None for one process; under `cdyn run`, those of mpiexec.
     penetration
         "moreau" (contacts active where the gap at the midpoint is <= 0) or "anticipate" (nothing sinks in by more than
         about 1 % of the smaller radius, which the tolerance may leave).
@@ -107,6 +111,7 @@ class Simulation(Access):
         max_iterations: int = 1000,
         solver: str | Callable = "auto",
         threads: int = 1,
+        ranks=None,
         penetration: str = "moreau",
         recovery: float = 0.0,
         on_failure: str = "warn",
@@ -122,15 +127,15 @@ class Simulation(Access):
         check_flags("Simulation", repair=repair, check=check)
         if not (about is None or isinstance(about, dict)):
             raise InputError(f"Simulation got about={about!r}; give a dict of numbers and words.")
-        if scene.cell is not None and threads > 1:
-            raise InputError(
-                f"Simulation got threads={threads} and a cell; one thread sweeps a cell: leave threads out."
-            )
+        self._team = workers(threads, ranks)
+        if scene.cell is not None and self._team.workers > 1:
+            what = f"threads={threads}" if threads > 1 else f"{self._team.workers} ranks"
+            raise InputError(f"Simulation got {what} and a cell; one thread sweeps a cell: leave them out.")
         self._take(scene)
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
         self.solver = solver
-        self.threads, self._team = int(threads), Team(int(threads))
+        self.threads = int(threads)
         self.recorders = list(recorders) if isinstance(recorders, list | tuple) else [recorders]
         for recorder in self.recorders:
             if not callable(recorder) or not all(hasattr(recorder, part) for part in ("begin", "end")):
@@ -176,6 +181,12 @@ class Simulation(Access):
 
         Each function in the list `before_step` is called first, with the simulation: it may add and remove bodies.
         """
+        if self._running:
+            return self._step()
+        with self._team.stopping(self):
+            return self._step()
+
+    def _step(self) -> SceneStep:
         self._begin_recording()
         begin = clock()
         self.stepping = True  # until the state is whole again: a step that was cut short is not recorded
@@ -190,7 +201,7 @@ class Simulation(Access):
         detected = clock()
         found = self.contact_set.solve(model, step, rows, self._settings())
         solved = clock()
-        if self._hardest is not None:
+        if self._hardest is not None and self._team.leads:
             self._hardest.consider(self, step, found)
         self._book(step, rows)
         if rows is not self.rows:
@@ -206,6 +217,7 @@ class Simulation(Access):
         self.time = self.steps * h
         self.stepping = False
         self._finish_report(found)
+        self._team.agree(self)
         ended = clock()
         record = self.last_seconds["record"]  # of the step before: this one's is known only at its end
         self.last_seconds = {
@@ -215,7 +227,7 @@ class Simulation(Access):
             "integrate": moved - begin + ended - solved,
             "record": record,
         }
-        for recorder in self.recorders:
+        for recorder in self._recording:
             recorder(self)
         self.last_seconds["record"] = clock() - ended
         for stage, value in self.last_seconds.items():
@@ -288,22 +300,23 @@ class Simulation(Access):
             )
         from ..progress import progress_bar
 
-        failures, created = self.failures, self.ledger.created
+        failures, created, stop = self.failures, self.ledger.created, False
         self.ledger.worst = NO_GAIN
         self.about["until"] = float(until)
-        self._begin_recording()
-        with interrupts.held() as noted:
+        with self._team.stopping(self), interrupts.held() as noted:
+            self._begin_recording()
             with contextlib.ExitStack() as last:  # each recorder ends, whatever another one raises
-                for recorder in self.recorders:
+                for recorder in self._recording:
                     last.callback(recorder.end, self)
                 last.callback(setattr, self, "_running", False)
                 self._running = True
-                with progress_bar(self, count, progress) as advance:
+                with progress_bar(self, count, progress if self._team.leads else False) as advance:
                     for _ in range(count):
                         self.step()
                         advance()
-                        if noted:
+                        if stop := self._team.any(noted):
                             break
+            self._team.any(noted)  # the file is closed before anybody reads it
         if self.failures > failures and self.on_failure == "warn":
             warnings.warn(
                 f"{self.failures - failures} of {count} steps were not solved to the tolerance {self.tolerance:g}; "
@@ -314,11 +327,16 @@ class Simulation(Access):
         if self.ledger.created > created and self.ledger.gained:
             warnings.warn(watch.gain(self, created), EnergyWarning, stacklevel=2)
             self.watch.first("gain")
-        if noted:
-            kept = [r.way_on(self) for r in self.recorders if hasattr(r, "way_on")]
+        if stop:
+            kept = [r.way_on(self) for r in self._recording if hasattr(r, "way_on")]
             none = f"no file has it: simulation.run(until={until:g}) goes on within this program"
             raise KeyboardInterrupt(f"Stopped after the step to t = {self.time:.6g}; {'; '.join(kept) or none}.")
         return self
+
+    @property
+    def _recording(self) -> list:
+        """The recorders, on the process that records."""
+        return self.recorders if self._team.leads else []
 
     def _begin_recording(self):
         """Let the recorders write the state that they start from; those that have begun do nothing."""
@@ -328,7 +346,8 @@ class Simulation(Access):
             awaited, self._awaited = self._awaited, None
             for difference in resume.differences(self, *awaited):
                 warnings.warn(difference, stacklevel=3)
-        for recorder in self.recorders:
+            self._team.any(False)  # all have read the file before one of them writes it
+        for recorder in self._recording:
             recorder.begin(self)
 
     def _book(self, step: Step, rows: np.ndarray):

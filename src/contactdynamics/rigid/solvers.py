@@ -12,7 +12,7 @@ from numba import literal_unroll
 
 from .._jit import kernel
 from .equations.contract import GROUPS, measure, sweep
-from .threads import meet, part
+from .threads import after_choice, after_groups, after_measure, before_choice, meet, own_groups, part
 
 LEFT = 100.0  # times the tolerance: what contacts may lose, over the kinetic size of what they do
 EXACT = 1e-8  # residual that is enough whatever is left: arches multiply forces, and 1e-11 is beyond numbers
@@ -28,7 +28,8 @@ class Scratch(NamedTuple):
 
     rows: np.ndarray  # (N, 6) velocities of the last iterate
     bodies: np.ndarray  # (N,) the bodies of the contacts that need work
-    movable: np.ndarray  # the bodies that contacts can move
+    movable: np.ndarray  # the bodies that contacts can move; of those processes that share them, a process's own
+    pushed: np.ndarray  # the same of all, for the kinetic size; none where processes put it together
     mark: np.ndarray  # (N,)
     changes: np.ndarray  # (2, 2 GROUPS) of this and the last sweep, by group
     sums: np.ndarray  # (kinds, 2 GROUPS, 8) parts of the residual
@@ -49,9 +50,9 @@ class Solution(NamedTuple):
 
 def scratch_arrays(rows: np.ndarray, kinds: int) -> Scratch:
     """Scratch arrays for a solver of the bodies ``rows`` (N, 8) and so many kinds of equations."""
-    n = len(rows)
+    n, movable = len(rows), np.flatnonzero(rows[:, 6]).astype(np.uint32)
     return Scratch(
-        np.empty((n, 6)), np.empty(n, dtype=np.uint32), np.flatnonzero(rows[:, 6]).astype(np.uint32),
+        np.empty((n, 6)), np.empty(n, dtype=np.uint32), movable, movable,
         np.zeros(n, dtype=np.int8), np.zeros((2, 2 * GROUPS)), np.zeros((kinds, 2 * GROUPS, 8)),
         np.zeros(2 * GROUPS), np.zeros(2, dtype=np.int64),
     )  # fmt: skip
@@ -75,14 +76,14 @@ def sweep_all(rows, mobility, kinds, few, beta, changes, meeting):
     ``few``: only over the contacts that need work. Returns the kinetic size of the change, sum W |dP|^2. Groups of one
     parity share no free body: kind after kind is the same as group after group.
     """
-    first, after = part(GROUPS, meeting)  # the same place in space for both: it stays in a core's cache
+    first, after = own_groups(meeting, GROUPS)  # the same place in space for both: it stays in a core's cache
     for parity in range(2):
         begin, end = parity * GROUPS + first, parity * GROUPS + after
         for group in range(begin, end):
             changes[group] = 0.0
         for kind in literal_unroll(kinds):
             sweep_kind(rows, mobility, kind, begin, end, few, beta, changes)
-        meet(meeting, rows)
+        after_groups(meeting, rows, parity, changes)
     total = 0.0
     for group in range(2 * GROUPS):
         total += changes[group]
@@ -209,13 +210,15 @@ def push_size(rows, free, movable, first, after, out):
 @kernel
 def measure_all(rows, mobility, kinds, goal, scratch, meeting):
     """The errors as a `Solution`, the kinetic size of what the contacts do, and how many of them sink."""
-    first, after = part(2 * GROUPS, meeting)
-    push_size(rows, goal.free, scratch.movable, first, after, scratch.pushes)
-    at = 0
-    for kind in literal_unroll(kinds):
-        measure_kind(rows, mobility, kind, first, after, scratch.sums[at])
-        at += 1
-    meet(meeting, rows)
+    first, after = own_groups(meeting, GROUPS)
+    for parity in range(2):
+        begin, end = parity * GROUPS + first, parity * GROUPS + after
+        push_size(rows, goal.free, scratch.pushed, begin, end, scratch.pushes)
+        at = 0
+        for kind in literal_unroll(kinds):
+            measure_kind(rows, mobility, kind, begin, end, scratch.sums[at])
+            at += 1
+    after_measure(meeting, rows)
     error, size, which, worst, largest, bipotential, work = 0.0, 0.0, 0, -1, -1.0, 0.0, 0.0
     push, lost, sinking = 0.0, 0.0, 0.0
     for group in range(2 * GROUPS):
@@ -401,7 +404,9 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
         if plain:
             continue
         if meeting.thread == 0:
+            before_choice(meeting)
             choose_few(kinds, scratch, 0.5 * LEFT * tolerance * push, goal.shared)
+            scratch.found[1] = after_choice(meeting, scratch.bodies, scratch.found[1])
         meet(meeting, rows)
         fresh = few
         # A round over few contacts may push the residual outwards only; then, where most contacts need work, and where

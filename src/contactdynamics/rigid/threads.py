@@ -3,17 +3,20 @@
 All threads run the same kernel with a `Meeting` of their own; `meet` lets none pass before all have come. Threads that
 wait spin, and after a while give their core away, so that a busy machine is slow but not stuck.
 
-`meet` is the only place where the sweeps of different workers see each other: the solvers call it between even and odd
-groups with the velocities that may have changed hands. An exchange between processes would stand here.
+Workers see each other's work in a few places only, the *verbs* below: which groups are a worker's own (`own_groups`),
+what comes after its groups of one parity (`after_groups`), after its part of the residual (`after_measure`), and before
+and after the choice of contacts that need more work. For threads each of them is a meeting, or nothing. For processes,
+`ranks.team` enters what they do, by the type of the meeting: which it is follows when the solver is compiled.
 """
 
+import contextlib
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from .._jit import kernel
 
@@ -82,16 +85,88 @@ def part(length, meeting):
     return length * meeting.thread // meeting.threads, length * (meeting.thread + 1) // meeting.threads
 
 
+class Verbs(NamedTuple):
+    """Where workers see each other's work; kernels, the first argument of each is the meeting."""
+
+    own_groups: object  # (meeting, count) -> first and after: which of the ``count`` groups of a parity are its own
+    after_groups: object  # (meeting, rows, parity, changes): its groups of this parity are swept
+    after_measure: object  # (meeting, rows): its sums of the residual are there
+    before_choice: object  # (meeting,): all must know what every contact loses
+    after_choice: object  # (meeting, bodies, count) -> count: the bodies of the contacts chosen, its own ones first
+
+
+@kernel
+def _meet_after_groups(meeting, rows, parity, changes):
+    """All groups of one parity are swept, and the velocities there for all."""
+    meet(meeting, rows)
+
+
+@kernel
+def _nothing(meeting):
+    """Threads share what there is."""
+
+
+@kernel
+def _all(meeting, bodies, count):
+    """All bodies: threads share them."""
+    return count
+
+
+@kernel
+def _part_of(meeting, count):
+    """Neighbouring groups, the same of both parities: see `order`."""
+    return part(count, meeting)
+
+
+@kernel
+def _meet_after_measure(meeting, rows):
+    """All sums are there."""
+    meet(meeting, rows)
+
+
+VERBS = {Meeting: Verbs(_part_of, _meet_after_groups, _meet_after_measure, _nothing, _all)}
+
+
+def _verb(name: str):
+    """A function that calls the verb of the meeting's type, compiled or not."""
+
+    def verb(meeting, *arguments):
+        return getattr(VERBS[type(meeting)], name)(meeting, *arguments)
+
+    @overload(verb)
+    def _compiled(meeting, *arguments):
+        chosen = getattr(VERBS[meeting.instance_class], name)
+        return lambda meeting, *arguments: chosen(meeting, *arguments)
+
+    return verb
+
+
+own_groups, after_groups, after_measure, before_choice, after_choice = map(_verb, Verbs._fields)
+
+
 class Team:
     """Runs a kernel on several threads; its last argument is the `Meeting`."""
 
     def __init__(self, threads: int):
-        self.threads = threads
+        self.threads = self.workers = threads
         self._meetings = [Meeting(np.zeros(16, dtype=np.int64), 0, 1)]
         if threads > 1:
             counters = self._meetings[0].counters
             self._meetings = [Meeting(counters, k, threads) for k in range(threads)]
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+
+    leads = True  # whether this process records and tells: see `ranks.world`
+
+    def any(self, flag) -> bool:
+        """Whether the ``flag`` is true on some process: this one is alone."""
+        return bool(flag)
+
+    def agree(self, simulation) -> None:
+        """Nobody to agree with."""
+
+    def stopping(self, simulation):
+        """A block in which an error of one process stops all."""
+        return contextlib.nullcontext()
 
     def __call__(self, function, *arguments):
         """Result of the first thread."""

@@ -1,0 +1,123 @@
+"""What `test_ranks` runs under mpiexec: `python ranks_program.py JOB ...`, with the processes there are.
+
+The same functions run in one process for comparison.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import contactdynamics as cd
+from contactdynamics.rigid import contact_set, simulation
+
+H, END = 1e-3, 0.12
+
+
+def share_always():
+    """Few contacts are shared too, and bodies are sorted often."""
+    contact_set.SMALL, simulation.SORT_FROM, simulation.SORT_EVERY = 0, 50, 40
+
+
+def pouring(sim):
+    """Grains come, and some go; by the number of the step alone, so that a resumed run does the same."""
+    if sim.steps in (30, 70):
+        rng = np.random.default_rng(sim.steps)
+        x = np.linspace(-0.9, 0.85, 30)
+        y = 0.3 + 0.005 * sim.steps + 0.05 * rng.uniform(size=30)
+        sim.add_many(rng.uniform(0.015, 0.025, 30), material="m", position=np.stack([x, y], axis=1))
+    if sim.steps in (50, 95):
+        free = sim.identities[3:]
+        sim.remove(free[:: len(free) // 7])
+
+
+def scene():
+    """A long box of disks, tilted, one end of which is driven inwards."""
+    scene = cd.Scene(gravity=(1.0, -9.81))
+    scene.material("m", density=1000.0, friction=0.4, restitution=0.1)
+    scene.add(cd.HalfPlane((0, 1)), material="m", fixed=True)
+    scene.add(cd.HalfPlane((1, 0)), material="m", position=(-1.0, 0), motion=cd.Drive(velocity=(0.1, 0.0)))
+    scene.add(cd.HalfPlane((-1, 0)), material="m", position=(0.9, 0), fixed=True)
+    rng = np.random.default_rng(5)
+    grid = np.stack(np.meshgrid(np.arange(36), np.arange(6), indexing="ij"), -1).reshape(-1, 2)
+    grid = np.stack([grid[:, 0] + 0.5 * (grid[:, 1] % 2), 0.866 * grid[:, 1]], axis=1)
+    place = (-0.96, 0.026) + 0.0515 * grid + rng.uniform(-5e-4, 5e-4, grid.shape)
+    scene.add_many(rng.uniform(0.02, 0.0255, len(place)), material="m", position=rng.permutation(place))
+    return scene
+
+
+def poured(path, ranks=None, until=END, goes_on=False, **options):
+    """A simulation with all that may happen, to the time ``until``, recorded; or the file there ``goes_on``."""
+    sim = cd.Simulation(scene(), time_step=H, ranks=ranks, recorders=cd.HDF5(path, every=20), **options)
+    sim.before_step = pouring
+    if goes_on:
+        sim.restore(path)
+    return sim.run(until=until, progress=False)
+
+
+def bed(name, ranks=None, **options):
+    """The digits of a scene of `test_kinds` after its steps."""
+    from test_kinds import STEPS
+    from test_kinds import bed as made
+
+    sim = made(name, ranks=ranks, **options)
+    for _ in range(STEPS):
+        sim.step()
+    return repr((sim.rows.tobytes().hex(), sim.bodies.position.tobytes().hex(), sim.energy, sim.report.message))
+
+
+def broken(path, ranks):
+    """One process raises in the middle of a run."""
+
+    def fails(sim):
+        if sim.steps == 40 and ranks.Get_rank() == 1:
+            raise MemoryError("no room for rank one")
+
+    sim = cd.Simulation(scene(), time_step=H, ranks=ranks, recorders=cd.HDF5(path, every=10))
+    sim.before_step = [fails]
+    sim.run(until=END, progress=False)
+
+
+def unlike(ranks):
+    """The processes do not do the same."""
+    rng = np.random.default_rng(ranks.Get_rank())
+    sim = cd.Simulation(scene(), time_step=H, ranks=ranks)
+    sim.before_step = [lambda sim: sim.force(3 + int(rng.integers(200)), force=(0.1, 0.0))]
+    sim.run(until=END, progress=False)
+
+
+def main(job, *arguments):
+    """Run a job on the processes of mpiexec; errors are printed by the first one."""
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    share_always()
+    try:
+        if job == "pour":
+            for path, until, options in eval(arguments[0]):
+                poured(path, comm, until, **options)
+        elif job == "kinds":
+            texts = {str(case): bed(case[0], comm, **case[1]) for case in eval(arguments[0])}
+            if comm.Get_rank() == 0:
+                Path(arguments[1]).write_text(repr(texts))
+        elif job == "broken":
+            broken(arguments[0], comm)
+        elif job == "die":
+            sim = cd.Simulation(scene(), time_step=H, ranks=comm, recorders=cd.HDF5(arguments[0], every=1))
+            last = 60 if comm.Get_rank() == 1 else -1
+            sim.before_step = [lambda sim: os.kill(os.getpid(), 9) if sim.steps == last else None]
+            sim.run(until=END, progress=False)
+        elif job == "unlike":
+            unlike(comm)
+        elif job == "wrong":
+            cd.Simulation(scene(), time_step=H, ranks=comm, threads=8)
+    except Exception as error:
+        if comm.Get_rank() == 0:
+            print(f"{type(error).__name__}: {error}", flush=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,218 @@
+"""Several processes on one scene: the same bits, one file, failures in one sentence.
+
+Programs run under mpiexec; where there is no MPI, these tests are left out and say so.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import ranks_program
+
+import contactdynamics as cd
+from contactdynamics.rigid import contact_set, simulation
+from contactdynamics.rigid.ranks import domains, team, world
+
+MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+TIMES = {"detection", "frames", "solve", "integrate", "record", "seconds"}
+
+
+def has_mpi():
+    try:
+        import_module("mpi4py.MPI")
+    except (ImportError, RuntimeError):
+        return False
+    return MPIEXEC is not None
+
+
+mpi = pytest.mark.skipif(not has_mpi(), reason="no MPI here: pip install contactdynamics[mpi]")
+
+
+def launched(ranks, *arguments, program=None, ends=0):
+    """Run the program on so many processes; what it printed."""
+    program = [Path(__file__).with_name("ranks_program.py")] if program is None else program
+    command = [MPIEXEC, "-n", str(ranks), sys.executable, *program, *arguments]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600)
+    assert (done.returncode == 0) == (ends == 0), done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def contents(path):
+    """All frames, the log and the checkpoint of a result file, but the times that were measured.
+
+    Bodies that came and went between two frames may be in its tables or not, as the disk has time.
+    """
+    found = {}
+
+    def visit(name, node):
+        group, _, last = name.rpartition("/")
+        if isinstance(node, h5py.Dataset) and group not in ("bodies", "balls") and last not in TIMES:
+            found[name] = np.asarray(node[()]).tobytes()
+
+    with h5py.File(path) as file:
+        file.visititems(visit)
+    return found
+
+
+@pytest.fixture
+def shared_always(monkeypatch):
+    monkeypatch.setattr(contact_set, "SMALL", 0)
+    monkeypatch.setattr(simulation, "SORT_FROM", 50)
+    monkeypatch.setattr(simulation, "SORT_EVERY", 40)
+
+
+def check_same_files(tmp_path, ranks, modes, cut):
+    """Runs on ``ranks`` processes, one of them cut and gone on with by one process, against one process."""
+    jobs = [(str(tmp_path / f"{mode}.h5"), ranks_program.END, {"penetration": mode}) for mode in modes]
+    jobs.append((str(tmp_path / "cut.h5"), cut, {"penetration": modes[0]}))
+    launched(ranks, "pour", repr(jobs))
+    for mode in modes:
+        ranks_program.poured(tmp_path / "alone.h5", penetration=mode)
+        alone = contents(tmp_path / "alone.h5")
+        assert contents(tmp_path / f"{mode}.h5") == alone
+        if mode == modes[0]:
+            ranks_program.poured(tmp_path / "cut.h5", goes_on=True, penetration=mode)
+            again = contents(tmp_path / "cut.h5")
+            final = {name for name in alone if name.startswith("checkpoint/")}
+            assert final and all(again[name] == alone[name] for name in final)
+            assert again["frames/hash"][-8:] == alone["frames/hash"][-8:]
+        (tmp_path / "alone.h5").unlink()
+
+
+@mpi
+def test_two_ranks_make_the_file_of_one_process_and_one_process_goes_on_with_it(tmp_path, shared_always):
+    check_same_files(tmp_path, 2, ["moreau"], 0.05)
+
+
+@mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_more_ranks_make_the_same_file_too(tmp_path, shared_always, ranks):
+    check_same_files(tmp_path, ranks, ["moreau", "anticipate"], 0.063)
+
+
+@mpi
+@pytest.mark.slow
+def test_a_run_goes_on_with_other_numbers_of_ranks(tmp_path, shared_always):
+    path = tmp_path / "run.h5"
+    for ranks, until in ((2, 0.04), (3, 0.08)):
+        launched(ranks, "pour", repr([(str(path), until, {"goes_on": ranks > 2})]))
+    ranks_program.poured(path, goes_on=True)
+    ranks_program.poured(tmp_path / "alone.h5")
+    one, several = (contents(p) for p in (tmp_path / "alone.h5", path))
+    assert all(one[name] == several[name] for name in one if name.startswith("checkpoint/"))
+
+
+@mpi
+@pytest.mark.slow
+def test_every_kind_of_contact_has_the_same_bits(tmp_path, shared_always):
+    plain = {"threads": 1}
+    cases = [("spheres", {"solver": "nlgs"}), ("clusters beside polygons", plain), ("glued spheres", plain),
+             ("polyhedra", plain), ("glued polygons", {"solver": "auto"}), ("turning floor 3D", {"threads": 2}),
+             ("spheres beside polyhedra", {"penetration": "anticipate"})]  # fmt: skip
+    launched(3, "kinds", repr(cases), tmp_path / "texts")
+    found = eval((tmp_path / "texts").read_text())
+    for case in cases:
+        assert found[str(case)] == ranks_program.bed(case[0], **case[1] | {"threads": 1}), case
+
+
+def check_it_goes_on(path):
+    sim = cd.Simulation(ranks_program.scene(), time_step=ranks_program.H).restore(path)
+    steps = sim.steps
+    with pytest.warns(UserWarning, match="in before_step and goes on with nothing"):
+        sim.step()
+    assert sim.steps == steps + 1
+
+
+@mpi
+def test_a_rank_that_raises_stops_all_with_a_file_to_go_on_from(tmp_path, shared_always):
+    said = launched(2, "broken", tmp_path / "run.h5", ends=2)
+    assert "RankError: Rank 1 of 2 stopped at t = 0.04: MemoryError: no room for rank one" in said
+    with cd.open(tmp_path / "run.h5") as recording:
+        assert recording.times[-1] == pytest.approx(0.04)
+    check_it_goes_on(tmp_path / "run.h5")
+
+
+@mpi
+@pytest.mark.slow
+def test_a_rank_that_is_killed_ends_all_with_a_file_to_go_on_from(tmp_path):
+    launched(2, "die", tmp_path / "run.h5", ends=2)
+    with cd.open(tmp_path / "run.h5") as recording:
+        assert 0 <= recording.times[-1] < 0.0605
+    check_it_goes_on(tmp_path / "run.h5")
+
+
+@mpi
+def test_ranks_that_differ_are_told():
+    said = launched(2, "unlike", ends=2)
+    assert "InputError: Rank 1 has another state than rank 0 at t = " in said
+    assert "give functions that draw random numbers a fixed seed" in said
+
+
+@mpi
+def test_more_ranks_than_groups_of_slabs():
+    said = launched(2, "wrong", ends=2)
+    assert "A scene got 2 ranks of 8 threads each, and is cut into 8 groups of slabs; start 1 processes at most" in said
+
+
+@pytest.mark.parametrize("wrong", [4, "world", object()])
+def test_what_is_no_communicator(wrong):
+    with pytest.raises(cd.InputError, match=r"Simulation got ranks=.*; give a communicator of mpi4py, such as MPI"):
+        cd.Simulation(ranks_program.scene(), time_step=1e-3, ranks=wrong)
+
+
+def test_mpiexec_without_mpi4py(monkeypatch):
+    monkeypatch.setenv("PMI_SIZE", "4")
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    with pytest.raises(cd.InputError, match=r"A run on 4 processes needs mpi4py and an MPI; install them by `pip inst"):
+        world.of_launcher()
+
+
+@mpi
+def test_mpiexec_of_another_mpi(monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    with pytest.raises(cd.InputError, match=r"mpiexec has started 3 processes, but the MPI of mpi4py \(.*\) finds 1;"):
+        world.of_launcher()
+
+
+def test_domains_share_out_all_contacts_and_bodies(shared_always):
+    """Every free body with contacts has one owner; borders of two ranks are the same list, once out and once in."""
+    sim = cd.Simulation(ranks_program.scene(), time_step=1e-3)
+    sim.run(until=0.07, progress=False)
+    kinds = [equations.kind() for equations in sim.contact_set.equations]
+    contacts = kinds[0].contacts
+    for ranks in (1, 2, 3, 8):
+        parts = [domains.divide(sim.rows, kinds, rank, ranks) for rank in range(ranks)]
+        touched = np.unique(np.concatenate([contacts.a, contacts.b]))
+        assert sorted(parts[0].owned.tolist()) == touched[sim.rows[touched, 6] > 0].tolist()
+        assert (sum(part.local.astype(int) for part in parts) <= 2).all()
+        for rank, part in enumerate(parts):
+            for parity, border in enumerate(part.borders):
+                for other, begin, end in border.parts:
+                    back = parts[other].borders[1 - parity]
+                    at = {one: slice(first, after) for one, first, after in back.parts}[rank]
+                    assert border.bodies[begin:end].tolist() == back.bodies[at].tolist()
+        assert ranks < 2 or any(len(part.borders[0].bodies) for part in parts)
+
+
+def test_sums_of_pushes_are_those_of_one_process():
+    rng = np.random.default_rng(1)
+    rows, free = rng.normal(size=(2, 97, 8))
+    rows[:, 6] = np.where(rng.random(97) < 0.9, abs(rows[:, 6]), 0.0)
+    movable = np.flatnonzero(rows[:, 6]).astype(np.uint32)
+    from contactdynamics.rigid.solvers import push_size
+
+    expected, found = np.zeros(16), np.zeros(16)
+    push_size(rows, free, movable, 0, 16, expected)
+    owned = rng.permutation(movable).astype(np.int64)
+    place, terms = np.full(97, len(owned)), np.zeros(len(owned) + 1)
+    place[owned] = np.arange(len(owned))
+    team.push_terms(rows, free, owned, terms)
+    team.sum_terms(terms, place, movable, found)
+    assert expected.tolist() == found.tolist()
