@@ -171,7 +171,7 @@ def local_solution(w, b, gamma):
 
 
 def recover(position, inverse_mass, contacts, keep, most, gravity, mass, rounds=100):
-    """Displacements of `balls.recover_pairs`; ``contacts`` of (a, b, normal, radius, depth). Positions and work."""
+    """Displacements of `recovery.recover_pairs`; ``contacts`` of (a, b, normal, radius, depth). Positions and work."""
     shift = np.zeros_like(position)
     for _ in range(rounds):
         moved = 0.0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import contactdynamics as cd
 from contactdynamics.problem.laws import natural_map, solve_contact
-from contactdynamics.rigid.equations import full
+from contactdynamics.rigid.equations import local
 from contactdynamics.state import SEPARATING
 
 H = 0.1  # time step of the laws with forces
@@ -131,7 +131,7 @@ def test_the_laws_of_scenes(seed, kind):
     w, free = np.diag(rng.exponential(size=6) + 0.1), 2 * rng.normal(size=6)
     w[5, 5], w[:3, :3] = w[4, 4], random_block(rng, 3)
     p, m = np.zeros(3), np.zeros(3)
-    status = full.solve_contact(w, free, bound, p, m)
+    status = local.solve_contact(w, free, bound, p, m)
     u = free + w @ np.append(p, m)
     size = (1 + np.linalg.norm(free) + np.linalg.norm(p) + np.linalg.norm(m)) ** 2
     u[0] = max(u[0], 0.0)

@@ -310,7 +310,7 @@ def test_an_edge_is_kept_as_the_search_over_all_corners_says(distance):
     kept = 0
     for _ in range(60):
         _, sim = touches(*random_pair(random, distance))
-        o, places = search_of(sim).outline, sim.contact_set.near.places
+        o, places = search_of(sim).shapes, sim.contact_set.near.places
         heights, apart = np.empty((2, 10)), np.zeros(1, dtype=np.int32)
         size = o.size.min()
         for edge in range(len(o.body)):

@@ -15,7 +15,7 @@ import naive
 import naive_rigid as twin
 from contactdynamics import quaternions
 from contactdynamics.rigid import motion, neighbours, simulation, solvers
-from contactdynamics.rigid.equations import contract, diagonal, full
+from contactdynamics.rigid.equations import contract, diagonal, full, levers, local
 from contactdynamics.rigid.equations.contract import GROUPS, Kind
 from contactdynamics.rigid.search.contract import DIAGONAL, FULL, NEAR
 from contactdynamics.rigid.space import OPEN
@@ -562,11 +562,11 @@ def test_velocities_at_contacts(moment):
     for k in range(c.g):
         a, b, frame, arm_a, arm_b = general_contact(c, k)
         expected = twin.contact_map(a, b, frame, arm_a, arm_b, c.n) @ u
-        full.relative_velocity(c.rows, a, b, frame, arm_a, arm_b, out)
+        levers.relative_velocity(c.rows, a, b, frame, arm_a, arm_b, out)
         assert out == pytest.approx(expected[:3], abs=1e-12)
-        full.relative_spin(c.rows, a, b, frame, out)
+        levers.relative_spin(c.rows, a, b, frame, out)
         assert out == pytest.approx(expected[3:], abs=1e-12)
-        full.point_velocity(c.rows, b, arm_b, out)
+        levers.point_velocity(c.rows, b, arm_b, out)
         assert out == pytest.approx(u[6 * b : 6 * b + 3] + np.cross(u[6 * b + 3 : 6 * b + 6], arm_b), abs=1e-12)
 
 
@@ -698,7 +698,7 @@ def test_sweep_full(moment):
         g, w, velocity, p, m, bound = law_of_contact(c, q, dense, u)
         old = np.concatenate([p, m])
         p, m = p.copy(), m.copy()
-        full.solve_contact(w, velocity - w @ old, bound, p, m)  # tested on its own below
+        local.solve_contact(w, velocity - w @ old, bound, p, m)  # tested on its own below
         impulses[q], moments[q] = p, m
         moved = np.concatenate([p, m]) - old
         u = u + c.inverse_mass @ g.T @ moved
@@ -770,14 +770,14 @@ def test_local_laws(moment):
             if c.d == 2:
                 b[2:5] = 0.0
             p, m = np.zeros(3), np.zeros(3)
-            status = full.solve_contact(w, b, bound, p, m)
+            status = local.solve_contact(w, b, bound, p, m)
             check_law(w, b, bound, p, m, status, 1e-7)
             seen.add(int(status))
             alone = np.zeros(3)
-            status = full.impulse_law(w[:3, :3], b[:3], bound, alone)
+            status = local.impulse_law(w[:3, :3], b[:3], bound, alone)
             check_law(w, b, bound * [1, 1, 0, 0, 1, 1], alone, np.zeros(3), status, 1e-9)
             turning = np.zeros(3)
-            full.moment_law(w[3:, 3:], b[3:], bound, 0.7, turning)
+            local.moment_law(w[3:, 3:], b[3:], bound, 0.7, turning)
             spin = b[3:] + w[3:, 3:] @ turning
             assert np.hypot(*turning[1:]) <= 0.7 * bound[2] * (1 + 1e-9)
             if bound[2] > 0 and np.hypot(*spin[1:]) > 1e-7:
@@ -989,7 +989,7 @@ def test_status_and_memory_are_stored_by_pair(moment):
     assert cone < 1e-12 and size == pytest.approx(np.sum(c.simple.row[: c.m, 3:6] ** 2))
     assert (c.pairs.status[c.simple.pair[: c.m]] == wanted).all() and (c.simple.status[: c.m] == wanted).all()
     assert (c.pairs.impulse[c.simple.pair[: c.m]] == c.simple.row[: c.m, 3:6]).all()
-    _, size = full.store_contacts(slipping, c.general, 1e-12, c.pairs)
+    _, size = full.store_contacts(slipping, c.general, c.kappa, 1e-12, c.pairs)
     assert size == pytest.approx(np.sum(c.general.impulse**2))
     for q in range(c.g):
         pair, frame = c.general.pair[q], c.general.frame[q]

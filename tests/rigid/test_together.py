@@ -235,7 +235,7 @@ def test_a_cell_that_moves_is_left_to_the_sweeps():
 
 
 def test_status_by_impulse():
-    from contactdynamics.rigid.equations.contract import status_of
+    from contactdynamics.rigid.equations.held import status_of
 
     impulse = np.array([[1.0, 0.2, 0.0], [1.0, 0.3, 0.4], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     friction = np.array([[0.5, 0.5], [0.5, 0.5], [0.5, 0.5], [0.0, 0.0], [0.5, 0.5]])

@@ -24,7 +24,7 @@ import numpy as np
 from numba.extending import overload
 
 from ..._jit import kernel
-from ...state import SEPARATING, SLIDING, STICKING
+from ...state import SEPARATING, STICKING
 
 # With anticipation the solver may leave an overlap to a contact: in one step half of what is left to DEEP, at least
 # SINKING (both of the size of the smaller body).
@@ -141,11 +141,16 @@ class Kernels(NamedTuple):
     of the change, sum W |dP|^2. ``measure(rows, mobility, contacts, some, shares)`` returns the sums over ``some`` of
     |natural map|^2, |P|^2, the contact that loses most and what it loses, |b(U, P)|, P.P / rho, what is lost, and the
     number of contacts that sink. A contact loses |b(U, P)| + |natural map|^2 / rho, an energy: what the law would not
-    do with this P and U, and where P = 0 the motion that it would stop; ``shares`` gets it.
+    do with this P and U, and where P = 0 the motion that it would stop; ``shares`` gets it. The others are the verbs of
+    `Equations`: ``store(rows, contacts, kappa, tolerance, found)``, ``separations(rows, contacts)`` and
+    ``add_powers(free, rows, contacts, group, sums)``.
     """
 
     sweep: object
     measure: object
+    store: object
+    separations: object
+    add_powers: object
 
 
 KERNELS: dict[type, Kernels] = {}
@@ -173,12 +178,20 @@ def _compiled_measure(rows, mobility, contacts, some, shares):
     return lambda rows, mobility, contacts, some, shares: chosen(rows, mobility, contacts, some, shares)
 
 
-def status_of(impulse: np.ndarray, friction: np.ndarray) -> np.ndarray:
-    """Status (m,) of contacts by their impulses (m, 3) in the frame; on the cone they slide, without friction too."""
-    p_n, c = impulse[:, 0], np.maximum(friction, 1e-300)
-    inside = np.hypot(impulse[:, 1] / c[:, 0], impulse[:, 2] / c[:, 1]) < (1.0 - 1e-9) * p_n
-    inside &= (friction > 0.0).all(axis=1)
-    return np.where(p_n <= 0.0, SEPARATING, np.where(inside, STICKING, SLIDING)).astype(np.int8)
+START = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0  # of the sums of `measure`, before the first contact
+
+
+@kernel(inline=True)
+def tallied(sums, k, natural, product, square, rho, sinks):
+    """The ``sums`` of `measure` with one contact more: |natural map|^2, |b(U, P)|, |P|^2, rho, whether it sinks."""
+    error, size, worst, largest, bipotential, work, lost, sinking = sums
+    share = product + natural / rho
+    if share > largest:
+        worst, largest = k, share
+    return (
+        error + natural, size + square, worst, largest, bipotential + product, work + square / rho, lost + share,
+        sinking + sinks,
+    )  # fmt: skip
 
 
 @kernel(inline=True)
@@ -228,57 +241,3 @@ def local_frame(n, axis, flat, out):
     out[2, 0] = n[1] * out[1, 2] - n[2] * out[1, 1]
     out[2, 1] = n[2] * out[1, 0] - n[0] * out[1, 2]
     out[2, 2] = n[0] * out[1, 1] - n[1] * out[1, 0]
-
-
-def head(table, count: int):
-    """The first ``count`` rows of a named tuple of arrays."""
-    return type(table)(*(array[:count] for array in table))
-
-
-def plan_arrays(room: int, unknowns: int) -> Plan:
-    """A plan for ``room`` contacts of so many unknowns."""
-    places, cuts = [np.empty(room, dtype=np.uint32) for _ in range(2)], [np.zeros(2 * GROUPS + 1, dtype=np.int64)] * 2
-    return Plan(places[0], cuts[0], places[1], cuts[1].copy(), np.empty(room), np.empty((room, unknowns)))
-
-
-def planned(plan: Plan, count: int) -> Plan:
-    """The plan of the first ``count`` contacts."""
-    order, cuts, few, few_cuts, shares, last = plan
-    return Plan(order[:count], cuts, few[:count], few_cuts, shares[:count], last[:count])
-
-
-class Held:
-    """What the equations of all kinds have in common: arrays with room for more than the active contacts.
-
-    A kind says how its arrays are made (``arrays(room)``), how many ``unknowns`` a contact has, and by how much the
-    room grows (``more``: a factor and a number).
-    """
-
-    arrays, unknowns, more = None, 3, (1.3, 8)
-
-    def __init__(self):
-        self._contacts, self._plan = self.arrays(0), plan_arrays(0, self.unknowns)
-        self.clear()
-
-    def clear(self) -> None:
-        """No active contacts."""
-        self.count, self.active, self._kind = 0, head(self._contacts, 0), None
-
-    def make_room(self, count: int) -> Plan:
-        """Arrays for ``count`` contacts."""
-        if count > len(self._contacts.a):
-            room = int(self.more[0] * count) + self.more[1]
-            self._contacts, self._plan = self.arrays(room), plan_arrays(room, self.unknowns)
-        if count != self.count:  # as many as before have the same arrays
-            self.count, self.active, self._kind = count, head(self._contacts, count), None
-        return self._plan
-
-    def kind(self) -> Kind:
-        """The arrays of the active contacts."""
-        if self._kind is None:
-            self._kind = Kind(self.active, planned(self._plan, self.count))
-        return self._kind
-
-    def rank(self, k: int) -> int:
-        """The place of contact ``k`` in the order of the search, where they stand in it."""
-        return k

@@ -16,14 +16,16 @@ from ..search.contract import DIAGONAL
 from ..search.pairs import pair_size
 from .contract import (
     KERNELS,
+    START,
     Explicit,
-    Held,
     Kernels,
     holds_static,
     local_frame,
     sinking_speed,
+    tallied,
     target_velocity,
 )
+from .held import Held
 
 # Columns of a contact's row.
 NX, NY, NZ, PX, PY, PZ, TARGET, GAMMA = range(8)
@@ -199,8 +201,7 @@ def sweep_ahead(rows, contacts, order, kappa, beta, last):
 @kernel(contract=True)
 def measure_contacts(rows, mobility, contacts, some, shares):
     """The sums of the residual: see `Kernels`. ``shares`` (m,) gets what each contact loses, inf where it sinks."""
-    error, size, worst, largest, bipotential, work, lost, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0
-    kappa, dimension = mobility.kappa, mobility.dimension
+    sums, kappa, dimension = START, mobility.kappa, mobility.dimension
     for at in range(some.size):
         k = some[at]
         a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
@@ -223,19 +224,10 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         y_n = max(x_n, (x_n + gamma * x_t) / (1.0 + gamma * gamma), 0.0)
         shrink = min(1.0, gamma * y_n / (x_t + TINY))
         share = (p_n - y_n) ** 2 + (qx - shrink * xx) ** 2 + (qy - shrink * xy) ** 2 + (qz - shrink * xz) ** 2
-        error += share
-        share = abs(product) + share / rho
-        lost += share
-        sinks = u_n < -contacts.sink[k]
-        sinking += sinks
-        shares[k] = np.inf if sinks else share
-        square = c[PX] ** 2 + c[PY] ** 2 + c[PZ] ** 2
-        size += square
-        bipotential += abs(product)
-        work += square / rho
-        if share > largest:
-            worst, largest = int(k), share
-    return error, size, worst, largest, bipotential, work, lost, sinking
+        square, sinks = c[PX] ** 2 + c[PY] ** 2 + c[PZ] ** 2, u_n < -contacts.sink[k]
+        shares[k] = np.inf if sinks else abs(product) + share / rho
+        sums = tallied(sums, int(k), share, abs(product), square, rho, sinks)
+    return sums
 
 
 @kernel
@@ -333,29 +325,14 @@ def add_powers(free, rows, contacts, group, sums):
         sums[at, 2] += abs(px * x) + abs(py * y) + abs(pz * z)
 
 
-@kernel
-def shrink(rows, contacts, group, factor):
-    """Multiply the impulses of each group by its ``factor`` (G,)."""
-    for k in range(contacts.pair.size):
-        a, b = contacts.a[k], contacts.b[k]
-        f = factor[group[a] if rows[a, 6] > 0.0 else group[b]]
-        for c in range(PX, PZ + 1):
-            contacts.row[k, c] *= f
-
-
-KERNELS[DiagonalContacts] = Kernels(sweep_contacts, measure_contacts)
+KERNELS[DiagonalContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers)
 
 
 class Diagonal(Held):
     """The diagonal contacts of a scene: see `Equations`."""
 
     number, ahead, plain = DIAGONAL, True, True
-    arrays, more = staticmethod(diagonal_contacts), (1.03, 16)
-
-    @property
-    def places(self) -> np.ndarray:
-        """(count,) their pairs."""
-        return self.active.pair
+    arrays, more, kernels = staticmethod(diagonal_contacts), (1.03, 16), KERNELS[DiagonalContacts]
 
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the pairs."""
@@ -365,25 +342,13 @@ class Diagonal(Held):
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         return fill_contacts(pairs, model.balls.radius, step, rows, model.laws, mobility, self._plan.few, self.active)
 
-    def store(self, pairs, rows, mobility, tolerance) -> tuple[float, float]:
-        """Keep impulse and status with the pairs; returns the largest distance to a cone and the sum of |P|^2."""
-        return store_contacts(rows, self.active, mobility.kappa, tolerance, pairs)
-
-    def add_powers(self, step, rows, group, sums) -> None:
-        """Add the powers of the contacts to the ``sums`` (G, 3) of their groups."""
-        add_powers(step.free, rows, self.active, group, sums)
-
-    def shrink(self, rows, group, factor) -> None:
-        """Multiply the impulses of each group by its ``factor`` (G,)."""
-        shrink(rows, self.active, group, factor)
-
     def book(self, pairs, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
         book_contacts(step.before, rows, bodies.kind, pairs.law, self.active, works)
 
-    def separations(self, rows) -> np.ndarray:
-        """(count,) U_n."""
-        return separations(rows, self.active)
+    def acting(self) -> tuple:
+        """(count, 3) the impulses, in space."""
+        return (self.active.row[:, PX : PZ + 1],)
 
     @property
     def targets(self) -> np.ndarray:

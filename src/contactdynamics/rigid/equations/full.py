@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import kernel
-from ...problem.laws import _slide, natural_map, solve_three
+from ...problem.laws import natural_map
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, STATIC, TAU, TENSION
 from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
 from ..motion import is_held
@@ -22,15 +22,25 @@ from ..search.pairs import pair_size
 from ..space import image
 from .contract import (
     KERNELS,
+    START,
     Explicit,
-    Held,
     Kernels,
     holds_static,
     local_frame,
     sinking_speed,
-    status_of,
+    tallied,
     target_velocity,
 )
+from .held import Held, status_of
+from .levers import (
+    add_image,
+    block_by_direction,
+    carried,
+    contact_block,
+    relative_spin,
+    relative_velocity,
+)
+from .local import moment_error, solve_contact
 
 
 class FullContacts(NamedTuple):
@@ -62,40 +72,6 @@ def full_contacts(room: int) -> FullContacts:
 
 
 @kernel
-def point_velocity(rows, body, arm, out):
-    """Velocity of the point of ``body`` at ``arm`` (3,) from its centre."""
-    scale = rows[body, 7]
-    wx, wy, wz = rows[body, 3] / scale, rows[body, 4] / scale, rows[body, 5] / scale
-    out[0] = rows[body, 0] + wy * arm[2] - wz * arm[1]
-    out[1] = rows[body, 1] + wz * arm[0] - wx * arm[2]
-    out[2] = rows[body, 2] + wx * arm[1] - wy * arm[0]
-
-
-@kernel
-def relative_velocity(rows, a, b, frame, arm_a, arm_b, out):
-    """U (3,) of b with respect to a at the contact, in the frame."""
-    va, vb = np.empty(3), np.empty(3)
-    point_velocity(rows, a, arm_a, va)
-    point_velocity(rows, b, arm_b, vb)
-    for i in range(3):
-        out[i] = 0.0
-        for j in range(3):
-            out[i] += frame[i, j] * (vb[j] - va[j])
-
-
-@kernel
-def add_image(rows, frame, image, out):
-    """Add what the image of b moves more than b to U (3,)."""
-    if image[0] == 0.0 and image[1] == 0.0 and image[2] == 0.0:
-        return
-    cell = rows.shape[0] - 3
-    for j in range(3):
-        v = image[0] * rows[cell, j] + image[1] * rows[cell + 1, j] + image[2] * rows[cell + 2, j]
-        for i in range(3):
-            out[i] += frame[i, j] * v
-
-
-@kernel
 def contact_velocity(rows, contacts, k, out):
     """U (3,) of contact ``k``, in its frame."""
     frame = contacts.frame[k]
@@ -104,60 +80,11 @@ def contact_velocity(rows, contacts, k, out):
 
 
 @kernel
-def contact_block(rows, inverse, a, b, frame, arm_a, arm_b, out):
-    """The block (6, 6) of W for the impulse and the moment of one contact; ``inverse`` (N, 3, 3) of the inertias."""
-    lever_a, lever_b, turn_a, turn_b = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((6, 3)), np.zeros((6, 3))
-    for i in range(3):
-        for c in range(3):
-            d, e = (c + 1) % 3, (c + 2) % 3
-            lever_a[i, c] = arm_a[d] * frame[i, e] - arm_a[e] * frame[i, d]
-            lever_b[i, c] = arm_b[d] * frame[i, e] - arm_b[e] * frame[i, d]
-            lever_a[3 + i, c] = lever_b[3 + i, c] = frame[i, c]
-    for i in range(6):
-        for c in range(3):
-            for d in range(3):
-                turn_a[i, c] += inverse[a, c, d] * lever_a[i, d]
-                turn_b[i, c] += inverse[b, c, d] * lever_b[i, d]
-    for i in range(6):
-        for j in range(6):
-            total = rows[a, 6] + rows[b, 6] if i == j and i < 3 else 0.0
-            for c in range(3):
-                total += lever_a[i, c] * turn_a[j, c] + lever_b[i, c] * turn_b[j, c]
-            out[i, j] = total
-
-
-@kernel
-def block_by_direction(rows, linear, a, b, frame, image, out):
-    """Replace the part of translations in the block (6, 6): inverse masses ``linear`` (N, 3) by direction."""
-    cell = rows.shape[0] - 3
-    for i in range(3):
-        out[i, i] -= rows[a, 6] + rows[b, 6]
-    for c in range(3):
-        w = linear[a, c] + linear[b, c]
-        for m in range(3):
-            if image[m] != 0.0:
-                w += image[m] * image[m] * linear[cell + m, c]
-        for i in range(3):
-            for j in range(3):
-                out[i, j] += w * frame[i, c] * frame[j, c]
-
-
-@kernel
 def carried_axis(pairs, k, balls, planes, orientation, axes, out):
     """The axis of anisotropic friction of a pair, in space: of the body made of its material, the first of two."""
     made_of = balls.material[pairs.first[k]] if k < pairs.balls else planes.material[pairs.first[k]]
     second = balls.material[pairs.second[k]]
     carried(axes[pairs.law[k]], made_of, second, orientation[pairs.a[k]], orientation[pairs.b[k]], out)
-
-
-@kernel
-def carried(d, one, two, turn_one, turn_two, out):
-    """The axis ``d`` (4,) of a law in space, between bodies of materials ``one`` and ``two``: see `carried_axis`."""
-    q = turn_one if one == d[3] or two != d[3] else turn_two
-    tx, ty, tz = 2 * (q[2] * d[2] - q[3] * d[1]), 2 * (q[3] * d[0] - q[1] * d[2]), 2 * (q[1] * d[1] - q[2] * d[0])
-    out[0] = d[0] + q[0] * tx + q[2] * tz - q[3] * ty
-    out[1] = d[1] + q[0] * ty + q[3] * tx - q[1] * tz
-    out[2] = d[2] + q[0] * tz + q[1] * ty - q[2] * tx
 
 
 @kernel
@@ -265,88 +192,6 @@ def warm_start(rows, mobility, contacts):
 
 
 @kernel
-def impulse_law(w, b, bound, p):
-    """Impulse ``p`` (3,) of a contact with the moments held; ``w`` (3, 3), ``b`` (3,). Returns the status.
-
-    Cohesion shifts the cone to start at P_n = -cohesion h; where the contact opens all the same, P = 0. Tension holds
-    the normal velocity at zero up to its limit, without friction.
-    """
-    if bound[4] > 0.0:
-        shifted = np.empty(3)
-        for i in range(3):
-            shifted[i] = b[i] - w[i, 0] * bound[4]
-        p[0], p[1], p[2], status = solve_three(w, shifted, bound[0], bound[1])
-        if status == SEPARATING:
-            p[0], p[1], p[2] = 0.0, 0.0, 0.0
-        else:
-            p[0] -= bound[4]
-        return status
-    p[0], p[1], p[2], status = solve_three(w, b, bound[0], bound[1])
-    if status == SEPARATING and bound[5] > 0.0 and b[0] <= w[0, 0] * bound[5]:
-        p[0] = -b[0] / w[0, 0]
-        return SLIDING
-    return status
-
-
-@kernel
-def moment_law(w, b, bound, p_n, m):
-    """Moment ``m`` (3,) about (n, t1, t2) with the impulse held: |m_n| <= spinning P_n, |m_t| <= rolling P_n."""
-    limit = bound[3] * max(p_n, 0.0)
-    m[0] = 0.0
-    if w[0, 0] > 0.0 and limit > 0.0:
-        free = b[0] + w[0, 1] * m[1] + w[0, 2] * m[2]
-        m[0] = min(limit, max(-limit, -free / w[0, 0]))
-    limit = bound[2] * max(p_n, 0.0)
-    b1, b2 = b[1] + w[1, 0] * m[0], b[2] + w[2, 0] * m[0]
-    m[1], m[2] = 0.0, 0.0
-    if limit == 0.0:
-        return
-    angle = 0.5 * np.arctan2(2.0 * w[1, 2], w[1, 1] - w[2, 2])
-    c, s = np.cos(angle), np.sin(angle)
-    w1 = c * c * w[1, 1] + 2.0 * c * s * w[1, 2] + s * s * w[2, 2]
-    w2 = s * s * w[1, 1] - 2.0 * c * s * w[1, 2] + c * c * w[2, 2]
-    e1, e2 = c * b1 + s * b2, -s * b1 + c * b2
-    tiny = 1e-14 * (w[1, 1] + w[2, 2])
-    m1 = -e1 / w1 if w1 > tiny else 0.0
-    m2 = -e2 / w2 if w2 > tiny else 0.0
-    if m1 * m1 + m2 * m2 > limit * limit:
-        # the same secular equation as for sliding, with the constant bound in the place of P_n
-        _, m1, m2 = _slide(1.0, -limit, 0.0, 0.0, max(w1, 0.0), max(w2, 0.0),
-                           e1 if w1 > tiny else 0.0, e2 if w2 > tiny else 0.0)  # fmt: skip
-    m[1], m[2] = c * m1 - s * m2, s * m1 + c * m2
-
-
-@kernel
-def solve_contact(w, b, bound, p, m):
-    """Impulse and moment of one contact, together: alternate the two exact laws until both hold."""
-    if bound[2] == 0.0 and bound[3] == 0.0:
-        return impulse_law(w[:3, :3], b[:3], bound, p)
-    part = np.empty(3)
-    status = SEPARATING
-    for _ in range(200):
-        for i in range(3):
-            part[i] = b[i] + w[i, 3] * m[0] + w[i, 4] * m[1] + w[i, 5] * m[2]
-        old = p[0], p[1], p[2]
-        status = impulse_law(w[:3, :3], part, bound, p)
-        for i in range(3):
-            part[i] = b[3 + i] + w[3 + i, 0] * p[0] + w[3 + i, 1] * p[1] + w[3 + i, 2] * p[2]
-        moment_law(w[3:, 3:], part, bound, p[0], m)
-        change = max(abs(p[0] - old[0]), abs(p[1] - old[1]), abs(p[2] - old[2]))
-        if change <= 1e-13 * (abs(p[0]) + abs(p[1]) + abs(p[2])):
-            break
-    return status
-
-
-@kernel
-def relative_spin(rows, a, b, frame, out):
-    """Relative spin (3,) of b with respect to a, in the frame of the contact."""
-    for i in range(3):
-        out[i] = 0.0
-        for c in range(3):
-            out[i] += frame[i, c] * (rows[b, 3 + c] / rows[b, 7] - rows[a, 3 + c] / rows[a, 7])
-
-
-@kernel
 def sweep_contacts(rows, mobility, contacts, some, beta, last):
     """One sweep over the contacts ``some``: see `Kernels`; extrapolated are impulse and moment."""
     b, p, m, dp, dm = np.empty(6), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
@@ -382,8 +227,7 @@ def sweep_contacts(rows, mobility, contacts, some, beta, last):
 @kernel
 def measure_contacts(rows, mobility, contacts, some, shares):
     """The sums of the residual: see `Kernels`; moments enter with their own natural map."""
-    error, size, worst, largest, bipotential, work, lost, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0
-    dimension = mobility.dimension
+    sums, dimension = START, mobility.dimension
     u, t, p, r = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     for at in range(some.size):
         k = some[at]
@@ -413,42 +257,14 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         if not open_ and not held:
             slide = np.sqrt((bound[0] * u[1]) ** 2 + (bound[1] * u[2]) ** 2)
             product = abs(p[0] * (abs(u[0]) + slide) + p[1] * u[1] + p[2] * u[2])
-        error += share
-        bipotential += product
-        share = product + share / rho
-        lost += share
         sinks = u[0] < -contacts.sink[k]
-        sinking += sinks
-        shares[k] = np.inf if sinks else share
-        size += square
-        work += square / rho
-        if share > largest:
-            worst, largest = int(k), share
-    return error, size, worst, largest, bipotential, work, lost, sinking
+        shares[k] = np.inf if sinks else product + share / rho
+        sums = tallied(sums, int(k), share, product, square, rho, sinks)
+    return sums
 
 
 @kernel
-def moment_error(w, spin, bound, p_n, m):
-    """Square of the natural map of the moments, as a square of an impulse divided by W: kinetic units."""
-    total = 0.0
-    limit = bound[3] * max(p_n, 0.0)
-    if w[3, 3] > 0.0:
-        x = min(limit, max(-limit, m[0] - spin[0] / w[3, 3]))
-        total += w[3, 3] * (m[0] - x) ** 2
-    mean = 0.5 * (w[4, 4] + w[5, 5])
-    if mean > 0.0:
-        limit = bound[2] * max(p_n, 0.0)
-        x, y = m[1] - spin[1] / mean, m[2] - spin[2] / mean
-        if w[4, 4] == 0.0:
-            x = 0.0  # two dimensions: no rotation about t1
-        size = np.sqrt(x * x + y * y)
-        shrink = limit / size if size > limit else 1.0
-        total += mean * ((m[1] - shrink * x) ** 2 + (m[2] - shrink * y) ** 2)
-    return total
-
-
-@kernel
-def store_contacts(rows, contacts, tolerance, pairs):
+def store_contacts(rows, contacts, kappa, tolerance, pairs):
     """Store status, impulse and moment in the pairs; a contact on its cone sticks where it hardly slips.
 
     Returns the largest violation of a cone and the sum of |P|^2.
@@ -576,18 +392,7 @@ def add_powers(free, rows, contacts, group, sums):
             one[2] += abs(p * left) + abs(m * s[c])
 
 
-@kernel
-def shrink(rows, contacts, group, factor):
-    """Multiply the impulses and moments of each group by its ``factor`` (G,)."""
-    for k in range(contacts.pair.size):
-        a, b = contacts.a[k], contacts.b[k]
-        f = factor[group[a] if rows[a, 6] > 0.0 else group[b]]
-        for c in range(3):
-            contacts.impulse[k, c] *= f
-            contacts.moment[k, c] *= f
-
-
-KERNELS[FullContacts] = Kernels(sweep_contacts, measure_contacts)
+KERNELS[FullContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers)
 
 
 class Full(Held):
@@ -599,17 +404,12 @@ class Full(Held):
     """
 
     number, ahead = FULL, False
-    arrays, unknowns = staticmethod(full_contacts), 6
+    arrays, unknowns, kernels = staticmethod(full_contacts), 6, KERNELS[FullContacts]
 
     @property
     def plain(self) -> bool:
         """No cohesion, tension or moments."""
         return not self.active.bound[:, 2:].any()
-
-    @property
-    def places(self) -> np.ndarray:
-        """(count,) their pairs."""
-        return self.active.pair
 
     def fill(self, model, near, pairs, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
@@ -632,25 +432,13 @@ class Full(Held):
         heavy = bodies[~model.bodies.simple[bodies]]
         return not mobility.inverse[heavy].any()
 
-    def store(self, pairs, rows, mobility, tolerance) -> tuple[float, float]:
-        """Keep impulse, moment and status with the pairs; returns the largest distance to a cone and sum |P|^2."""
-        return store_contacts(rows, self.active, tolerance, pairs)
-
-    def add_powers(self, step, rows, group, sums) -> None:
-        """Add the powers of the contacts to the ``sums`` (G, 3) of their groups."""
-        add_powers(step.free, rows, self.active, group, sums)
-
-    def shrink(self, rows, group, factor) -> None:
-        """Multiply the impulses of each group by its ``factor`` (G,)."""
-        shrink(rows, self.active, group, factor)
-
     def book(self, pairs, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
         book_contacts(step.before, rows, bodies, step.driven, pairs.law, self.active, works)
 
-    def separations(self, rows) -> np.ndarray:
-        """(count,) U_n."""
-        return separations(rows, self.active)
+    def acting(self) -> tuple:
+        """(count, 3) impulses and moments, in the frames."""
+        return self.active.impulse, self.active.moment
 
     @property
     def targets(self) -> np.ndarray:

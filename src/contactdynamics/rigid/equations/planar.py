@@ -19,14 +19,15 @@ from ..search import touches as touch
 from ..search.contract import NEAR, PLANAR
 from .contract import (
     KERNELS,
+    START,
     Explicit,
-    Held,
     Kernels,
     holds_static,
     sinking_speed,
-    status_of,
+    tallied,
     target_velocity,
 )
+from .held import Angular, status_of
 
 # Columns of a contact's row: two lines of cache, and what only some laws need.
 NX, NY, AN, AT, BN, BT, KA, KB, PN, PT, RN, RT, GAMMA, WNN, WNT, WTT = range(16)
@@ -337,8 +338,7 @@ def sweep_contacts(rows, mobility, contacts, some, beta, last):
 @kernel
 def measure_contacts(rows, mobility, contacts, some, shares):
     """The sums of the residual: see `Kernels`."""
-    error, size, worst, largest, bipotential, work, lost, sinking = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0
-    row, law = contacts.row, contacts.law
+    sums, row, law = START, contacts.row, contacts.law
     for at in range(some.size):
         k = some[at]
         a, b = contacts.a[k], contacts.b[k]
@@ -359,24 +359,18 @@ def measure_contacts(rows, mobility, contacts, some, shares):
             spin, limit = rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7], law[k, ROLL] * max(row[k, PN], 0.0)
             m = law[k, MOMENT]
             share += turn * (m - min(limit, max(-limit, m - spin / turn))) ** 2 / rho
-        error += share
-        bipotential += product
-        share = product + share / rho
-        lost += share
         sinks = u_n < -contacts.sink[k]
-        sinking += sinks
-        shares[k] = np.inf if sinks else share
-        size += square
-        work += square / rho
-        if share > largest:
-            worst, largest = int(k), share
-    return error, size, worst, largest, bipotential, work, lost, sinking
+        shares[k] = np.inf if sinks else product + share / rho
+        sums = tallied(sums, int(k), share, product, square, rho, sinks)
+    return sums
 
 
 @kernel
-def store_contacts(rows, one, two, row, law, status, tolerance, memory, kept):
+def store_contacts(rows, contacts, kappa, tolerance, touches):
     """Store status, impulse and moment with the touches; returns the largest violation of a cone and sum |P|^2."""
     cone, size = 0.0, 0.0
+    one, two, row, law, status = contacts.a, contacts.b, contacts.row, contacts.law, contacts.status
+    memory, kept = touches.memory, touches.status
     for k in range(status.size):
         p_n, p_t = row[k, PN], row[k, PT]
         if status[k] == SLIDING and p_n > 0.0:
@@ -443,66 +437,27 @@ def add_powers(free, rows, contacts, group, sums):
         sums[at, 2] += abs(p_n * u_n) + abs(p_t * u_t) + abs(m * spin)
 
 
-@kernel
-def shrink(rows, contacts, group, factor):
-    """Multiply the impulses and moments of each group by its ``factor`` (G,)."""
-    for k in range(contacts.a.size):
-        a, b = contacts.a[k], contacts.b[k]
-        f = factor[group[a] if rows[a, 6] > 0.0 else group[b]]
-        contacts.row[k, PN] *= f
-        contacts.row[k, PT] *= f
-        contacts.law[k, MOMENT] *= f
+KERNELS[PlanarContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers)
 
 
-KERNELS[PlanarContacts] = Kernels(sweep_contacts, measure_contacts)
-
-
-class Planar(Held):
+class Planar(Angular):
     """The contacts of polygons in a scene: see `Equations`."""
 
     number = PLANAR
-    arrays, more = staticmethod(planar_contacts), (1.3, 64)
-
-    @property
-    def ahead(self) -> bool:
-        """Glue and moments are not extrapolated: a bond that overshoots lets go."""
-        return not self._contacts.special[0]
-
-    @property
-    def plain(self) -> bool:
-        """No glue, no moments."""
-        return not self._contacts.special[0]
-
-    @property
-    def places(self) -> np.ndarray:
-        """(count,) their touches: all of them."""
-        return np.arange(self.count)
+    arrays, kernels = staticmethod(planar_contacts), KERNELS[PlanarContacts]
 
     def fill(self, model, near, touches, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         return fill_contacts(touches, model.bodies.position, step, rows, model.laws, mobility, self.active)
-
-    def store(self, touches, rows, mobility, tolerance) -> tuple[float, float]:
-        """Keep impulse, moment and status with the touches; returns the largest distance to a cone and sum |P|^2."""
-        c = self.active
-        return store_contacts(rows, c.a, c.b, c.row, c.law, c.status, tolerance, touches.memory, touches.status)
-
-    def add_powers(self, step, rows, group, sums) -> None:
-        """Add the powers of the contacts to the ``sums`` (G, 3) of their groups."""
-        add_powers(step.free, rows, self.active, group, sums)
-
-    def shrink(self, rows, group, factor) -> None:
-        """Multiply the impulses of each group by its ``factor`` (G,)."""
-        shrink(rows, self.active, group, factor)
 
     def book(self, touches, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
         c = self.active
         book_contacts(step.before, rows, bodies.kind, touches.index, c.a, c.b, c.row, c.law, works)
 
-    def separations(self, rows) -> np.ndarray:
-        """(count,) U_n."""
-        return separations(rows, self.active)
+    def acting(self) -> tuple:
+        """(count, 2) impulses, in the frames, and (count, 1) moments."""
+        return self.active.row[:, PN : PT + 1], self.active.law[:, MOMENT:]
 
     @property
     def targets(self) -> np.ndarray:

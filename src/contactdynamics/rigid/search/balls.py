@@ -14,7 +14,8 @@ from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, 
 from ...state import FREE, OPEN, SEPARATING
 from ..space import image, shortest
 from .contract import DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap
-from .pairs import Pairs, deepest_pair, head_of, pair_arrays, pair_size, recall, renumber
+from .pairs import Pairs, deepest_pair, head_of, pair_arrays, recall, renumber
+from .recovery import recover_pairs
 
 ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers, and taken as such
 MEMORY = ("first", "second", "impulse", "moment", "status")
@@ -200,41 +201,6 @@ def find_plane_contacts(spheres, material, normals, points, planes, rules, posit
                 source[found] = k if held else -1
             found += 1
     return found
-
-
-@kernel
-def recover_pairs(position, rows, pairs, which, depth, radius, keep, most, gravity, mass):
-    """Move bodies apart until no contact overlaps by more than ``keep`` of the smaller radius, each by ``most`` at
-    most.
-
-    Gauss-Seidel on displacements over the pairs ``which``, without friction, in the metric of masses; velocities stay
-    as they are. ``depth`` over the smaller radius. Returns the work done against gravity.
-    """
-    shift = np.zeros((rows.shape[0], 3))
-    for _ in range(100):
-        moved = 0.0
-        for k in range(which.size):
-            pair = which[k]
-            a, b, size, n = pairs.a[pair], pairs.b[pair], pair_size(pairs, radius, pair), pairs.normal[pair]
-            open_ = (depth[k] - keep) * size
-            for c in range(3):
-                open_ -= n[c] * (shift[b, c] - shift[a, c])
-            if open_ > 0.0:
-                moved = max(moved, open_ / size)
-                share = open_ / (rows[a, 6] + rows[b, 6])
-                for c in range(3):
-                    shift[a, c] -= rows[a, 6] * share * n[c]
-                    shift[b, c] += rows[b, 6] * share * n[c]
-        if moved < 0.1 * keep:
-            break
-    work = 0.0
-    for i in range(shift.shape[0]):
-        size = np.sqrt(shift[i, 0] ** 2 + shift[i, 1] ** 2 + shift[i, 2] ** 2)
-        scale = most / size if size > most else 1.0
-        for c in range(3):
-            position[i, c] += scale * shift[i, c]
-            work -= mass[i] * gravity[c] * scale * shift[i, c]
-    return work
 
 
 def turning(model) -> np.ndarray:

@@ -10,13 +10,9 @@ U_n >= -g / h.
 import numpy as np
 
 from ..._jit import kernel
-from ...errors import InputError
-from ...quaternions import exponential, multiply
-from ...state import FREE, OPEN, SEPARATING
-from ..motion import invert_inertia
-from ..space import Open
-from .balls import normal_velocity
+from ...state import FREE, OPEN
 from .contract import NEAR, SPATIAL, Outlook
+from .recovery import recover_joints
 from .solids import (
     CORNER,
     COUNT,
@@ -33,27 +29,10 @@ from .solids import (
     speed,
 )
 from .touches import AXIS, FIRST, LAW, NAME_ONE, NAME_TWO, PLACE, SECOND, SIZE
-from .touching import Touching
+from .touching import Touching, remember, takes_part
 
 NX, NY, NZ, X, Y, Z = PLACE
 ROUNDING = 1e-9  # of the size: a gap above zero that is zero in exact numbers, and taken as such
-
-
-@kernel(inline=True)
-def takes_part(gap, held, status, sticky, outlook, a, b, normal, point, position, size):
-    """Whether a contact with a gap above `NEAR` is active (see `balls.takes_part`)."""
-    if held and status > SEPARATING and (outlook.anticipate or sticky):
-        return True
-    if not outlook.anticipate:
-        return False
-    if held and outlook.keep:
-        return True
-    (nx, ny, nz), (px, py, pz) = normal, point
-    u = min(
-        normal_velocity(outlook.one, a, b, nx, ny, nz, px, py, pz, 0.0, 0.0, 0.0, position),
-        normal_velocity(outlook.two, a, b, nx, ny, nz, px, py, pz, 0.0, 0.0, 0.0, position),
-    )
-    return gap + outlook.h * u < -1e-9 * size
 
 
 @kernel
@@ -84,14 +63,6 @@ def recall(points, names, begin, count, known, places, row, rows, source, used):
                     best, chosen = x * x + y * y + z * z, r
         if chosen >= 0:
             source[c], used[chosen] = row + chosen, True
-
-
-@kernel(inline=True)
-def remember(memory, status, at, old, was, k):
-    """The memory ``old`` and the status ``was`` of row ``k``, or none where it is negative."""
-    status[at] = was[k] if k >= 0 else OPEN
-    for c in range(6):
-        memory[at, c] = old[k, c] if k >= 0 else 0.0
 
 
 @kernel
@@ -195,86 +166,17 @@ def find_on_planes(solids, spheres, material, normals, levels, planes, rules, po
     return found
 
 
-@kernel
-def turned(inverse, body, x, y, z):
-    """The product of a body's inverse inertia and a vector."""
-    m = inverse[body]
-    return (m[0, 0] * x + m[0, 1] * y + m[0, 2] * z, m[1, 0] * x + m[1, 1] * y + m[1, 2] * z,
-            m[2, 0] * x + m[2, 1] * y + m[2, 2] * z)  # fmt: skip
-
-
-@kernel
-def recover_joints(position, orientation, rows, touches, inverse, depth, keep, most, gravity, mass):
-    """Move and turn bodies apart until no contact overlaps by more than ``keep``, each corner by ``most`` at most.
-
-    Gauss-Seidel on displacements, without friction, in the metric of masses; velocities stay as they are. ``depth``
-    over the size of the smaller body, ``inverse`` (N, 3, 3) of the inertias. Returns the work done against gravity.
-    """
-    shift, place = np.zeros((rows.shape[0], 6)), touches.place
-    for _ in range(100):
-        moved = 0.0
-        for k in range(depth.size):
-            a, b, size = touches.a[k], touches.b[k], place[k, SIZE]
-            nx, ny, nz = place[k, NX], place[k, NY], place[k, NZ]
-            opened, heavy = 0.0, 0.0
-            for side in range(2):
-                body, sign = (a, -1.0) if side == 0 else (b, 1.0)
-                x, y, z = (place[k, X] - position[body, 0], place[k, Y] - position[body, 1],
-                           place[k, Z] - position[body, 2])  # fmt: skip
-                lx, ly, lz = y * nz - z * ny, z * nx - x * nz, x * ny - y * nx
-                tx, ty, tz = turned(inverse, body, lx, ly, lz)
-                heavy += rows[body, 6] + lx * tx + ly * ty + lz * tz
-                opened += sign * (nx * shift[body, 0] + ny * shift[body, 1] + nz * shift[body, 2])
-                opened += sign * (lx * shift[body, 3] + ly * shift[body, 4] + lz * shift[body, 5])
-            wanted = (depth[k] - keep) * size - opened
-            if wanted <= 0.0:
-                continue
-            moved = max(moved, wanted / size)
-            for side in range(2):
-                body, p = (a, -wanted / heavy) if side == 0 else (b, wanted / heavy)
-                x, y, z = (place[k, X] - position[body, 0], place[k, Y] - position[body, 1],
-                           place[k, Z] - position[body, 2])  # fmt: skip
-                tx, ty, tz = turned(inverse, body, y * nz - z * ny, z * nx - x * nz, x * ny - y * nx)
-                shift[body, 0] += p * rows[body, 6] * nx
-                shift[body, 1] += p * rows[body, 6] * ny
-                shift[body, 2] += p * rows[body, 6] * nz
-                shift[body, 3] += p * tx
-                shift[body, 4] += p * ty
-                shift[body, 5] += p * tz
-        if moved < 0.1 * keep:
-            break
-    work = 0.0
-    for i in range(shift.shape[0]):
-        size = np.sqrt(shift[i, 0] ** 2 + shift[i, 1] ** 2 + shift[i, 2] ** 2)
-        scale = most / size if size > most else 1.0
-        for c in range(3):
-            position[i, c] += scale * shift[i, c]
-            work -= mass[i] * gravity[c] * scale * shift[i, c]
-        x, y, z = scale * shift[i, 3], scale * shift[i, 4], scale * shift[i, 5]
-        if x != 0.0 or y != 0.0 or z != 0.0:
-            ew, ex, ey, ez = exponential(x, y, z)
-            q = orientation[i]
-            q[0], q[1], q[2], q[3] = multiply(ew, ex, ey, ez, q[0], q[1], q[2], q[3])
-    return work
-
-
 class PolyhedronSearch(Touching):
-    """Active contacts with polyhedra: see `Search`."""
+    """Active contacts with polyhedra: see `Search` and `Touching`."""
 
-    equations, first = (SPATIAL,), 1e-6
-    dimension, name, kept, kind = 3, "joint", ("index", "place", "memory", "status"), "polyhedra"
+    equations, dimension, name, kept = (SPATIAL,), 3, "joint", ("index", "place", "memory", "status")
+    kind, round, first = "polyhedra", "spheres", 1e-6
+    recover_by, _find_on_planes = staticmethod(recover_joints), staticmethod(find_on_planes)
 
-    def derive(self, model, near) -> bool:
-        """Follow balls, corners and faces of the model; whether there are polyhedra."""
-        self.present = model.dimension == 3 and len(model.corners.body) > 0
-        if not self.present:
-            return False
-        if not isinstance(near.space, Open):
-            raise InputError("Polyhedra need open space; take spheres or clusters in a cell, or leave the cell out.")
-        self.rules = self._rules(model)
-        self.solids = solids(model.balls, model.corners, model.rims)
-        self._most = 2 * int(np.diff(self.solids.rim_starts).max(initial=3)) + 8
-        alone = bool((np.diff(self.solids.starts[:, CORNER]) == 0).any())
+    def _shape(self, model) -> None:
+        self.shapes = solids(model.balls, model.corners, model.rims)
+        self._most = 2 * int(np.diff(self.shapes.rim_starts).max(initial=3)) + 8
+        alone = bool((np.diff(self.shapes.starts[:, CORNER]) == 0).any())
         self._scratch = Scratch(
             np.zeros((0, 2), dtype=np.int32),
             np.zeros((2, self._most, 3)),
@@ -282,62 +184,33 @@ class PolyhedronSearch(Touching):
             alone,
         )
         self._own_meetings(0, 0)
-        return True
+
+    def _own_shapes(self) -> None:
+        """Arrays of its own where those of another are written in."""
+        s = self._scratch
+        self.shapes = self.shapes._replace(vectors=self.shapes.vectors.copy())
+        self._scratch = s._replace(apart=s.apart.copy(), polygon=s.polygon.copy(), labels=s.labels.copy())
+        self._own_meetings(len(self._meetings.index), len(self._meetings.points))
 
     def _own_meetings(self, pairs: int, points: int) -> None:
         self._meetings = meeting_arrays(pairs, points)
         self._source, self._used = np.zeros(self._most, dtype=np.int32), np.zeros(4 * self._most, dtype=bool)
 
-    def find(self, model, near, outlook: Outlook) -> int:
-        """Find the active contacts, with the memory of the present ones, which they replace; returns their number."""
-        s, spheres, lists, old, bodies = self.solids, near.spheres, near.listed, self.found, model.bodies
-        material = model.balls.material
+    def _meet(self, model, near, outlook: Outlook) -> int:
+        """The pairs that may touch, into `_meetings`; returns their number."""
+        s, lists, bodies, old = self.shapes, near.listed, model.bodies, self.found
         place_solids(bodies.position, bodies.orientation, s.local, s.body, s.starts[-1, CORNER], s.vectors)
         if len(self._scratch.apart) != len(lists.other):
             self._scratch = self._scratch._replace(apart=np.full((len(lists.other), 2), -1, dtype=np.int32))
             self._own_meetings(len(lists.other), 8 * len(lists.other) + self._most)
         while True:
-            count, points = meet(s, spheres, lists, outlook, old.index, old.planes, self._scratch, self._meetings)
+            count, points = meet(s, near.spheres, lists, outlook, old.index, old.planes, self._scratch, self._meetings)
             if points <= len(self._meetings.points):
-                break
+                return count
             self._own_meetings(len(lists.other), 2 * points)
-        while True:
-            out = self._spare
-            pairs = total = enter_pairs(
-                self._meetings, count, s.size, spheres, material, self.rules, bodies.position, outlook, old,
-                self._source, self._used, out,
-            )  # fmt: skip
-            if len(model.planes.body):
-                total = find_on_planes(
-                    s, spheres, material, near.normals, near.points, model.planes, self.rules, bodies.position, outlook,
-                    old, pairs, out,
-                )  # fmt: skip
-            if total <= len(out.status):
-                break
-            self._make_room(total)
-        return self._take(out, total, pairs)
 
-    def recover(self, model, rows, which, opening, above, keep, most) -> float:
-        """Open overlaps at the end of a step: see `ContactSet.recover`."""
-        t, b = self.found, model.bodies
-        depth = -(t.gap + opening) / t.place[:, SIZE]
-        if depth.max(initial=0.0) <= above:
-            return 0.0
-        inverse = np.empty((len(b.mass), 3, 3))
-        invert_inertia(b.kind, b.inertia, b.orientation, 3, inverse, b.held)
-        return recover_joints(b.position, b.orientation, rows, t, inverse, depth, keep, most, model.gravity, b.mass)
-
-    def sizes(self, model) -> np.ndarray:
-        """(S,) radii of the balls inside the convex parts."""
-        return self.solids.size
-
-    def trial(self) -> "PolyhedronSearch":
-        """A copy that goes on with the memory, in arrays of its own."""
-        other = super().trial()
-        if not self.present:
-            return other
-        other.solids = self.solids._replace(vectors=self.solids.vectors.copy())
-        other._scratch = self._scratch._replace(apart=self._scratch.apart.copy(), polygon=self._scratch.polygon.copy(),
-                                                labels=self._scratch.labels.copy())  # fmt: skip
-        other._own_meetings(len(self._meetings.index), len(self._meetings.points))
-        return other
+    def _enter_pairs(self, count, spheres, material, position, outlook, old, out) -> int:
+        return enter_pairs(
+            self._meetings, count, self.shapes.size, spheres, material, self.rules, position, outlook, old,
+            self._source, self._used, out,
+        )  # fmt: skip

@@ -7,10 +7,39 @@ import numpy as np
 from ..._jit import kernel
 from ...errors import InputError
 from ...scenes.materials import COHESION, TENSION
-from .contract import Candidates, Overlap
+from ...state import OPEN, SEPARATING
+from ..motion import invert_inertia
+from ..space import Open
+from .balls import normal_velocity
+from .contract import Candidates, Outlook, Overlap
 from .touches import FIRST, SECOND, SIZE, Rules, Touches, head_of, touch_arrays
 
 ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
+
+
+@kernel(inline=True)
+def takes_part(gap, held, status, sticky, outlook, a, b, normal, point, position, size):
+    """Whether a contact with a gap above `NEAR` is active (see `balls.takes_part`)."""
+    if held and status > SEPARATING and (outlook.anticipate or sticky):
+        return True
+    if not outlook.anticipate:
+        return False
+    if held and outlook.keep:
+        return True
+    (nx, ny, nz), (x, y, z) = normal, point
+    u = min(
+        normal_velocity(outlook.one, a, b, nx, ny, nz, x, y, z, 0.0, 0.0, 0.0, position),
+        normal_velocity(outlook.two, a, b, nx, ny, nz, x, y, z, 0.0, 0.0, 0.0, position),
+    )
+    return gap + outlook.h * u < -1e-9 * size
+
+
+@kernel(inline=True)
+def remember(memory, status, at, old, was, k):
+    """The memory ``old`` and the status ``was`` of row ``k``, or none where it is negative."""
+    status[at] = was[k] if k >= 0 else OPEN
+    for c in range(memory.shape[1]):
+        memory[at, c] = old[k, c] if k >= 0 else 0.0
 
 
 @kernel
@@ -27,12 +56,14 @@ def deepest_touch(gap, place):
 class Touching:
     """What the searches for contacts of polygons and of polyhedra have in common: see `Search`.
 
-    A search says its ``dimension``, the ``name`` of its arrays in a checkpoint, and which of them these are (``kept``).
+    A search says its ``dimension``, the ``name`` of its arrays in a checkpoint, and which of them these are (``kept``),
+    its bodies in words (``kind``) and the ``round`` ones that can take their place. It has ``shapes``, a named tuple
+    with the ``size`` of each part, which `_shape` makes; `_meet` puts the pairs that may touch into ``_meetings``, and
+    the kernels `_enter_pairs` and `_find_on_planes` write those that do. ``recover_by`` is a kernel of `recovery`.
     """
 
     size, rests, needs_inertia, sortable = "one's inner radius", True, True, False
     first = 1e-3
-    dimension, name, kept, kind = 2, "touch", ("index", "memory", "status"), "polygons"
 
     def __init__(self):
         self.forget()
@@ -45,6 +76,50 @@ class Touching:
     def _own_arrays(self) -> None:
         self._spare, self._filled = (touch_arrays(0, self.dimension) for _ in range(2))
         self._kind = np.zeros(0, dtype=np.int8)
+
+    def derive(self, model, near) -> bool:
+        """Follow the tables of the model; whether there are such bodies."""
+        self.present = model.dimension == self.dimension and len(model.corners.body) > 0
+        if not self.present:
+            return False
+        if not isinstance(near.space, Open):
+            raise InputError(
+                f"{self.kind.capitalize()} need open space; take {self.round} or clusters in a cell, or leave the "
+                "cell out."
+            )
+        self.rules = self._rules(model)
+        self._shape(model)
+        return True
+
+    def find(self, model, near, outlook: Outlook) -> int:
+        """Find the active contacts, with the memory of the present ones, which they replace; returns their number."""
+        count, old, position = self._meet(model, near, outlook), self.found, model.bodies.position
+        spheres, material, planes = near.spheres, model.balls.material, model.planes
+        while True:
+            out = self._spare
+            pairs = total = self._enter_pairs(count, spheres, material, position, outlook, old, out)
+            if len(planes.body):
+                total = self._find_on_planes(
+                    self.shapes, spheres, material, near.normals, near.points, planes, self.rules, position, outlook,
+                    old, pairs, out,
+                )  # fmt: skip
+            if total <= len(out.status):
+                return self._take(out, total, pairs)
+            self._make_room(total)
+
+    def recover(self, model, rows, which, opening, above, keep, most) -> float:
+        """Open overlaps at the end of a step: see `ContactSet.recover`."""
+        t, b = self.found, model.bodies
+        depth = -(t.gap + opening) / t.place[:, SIZE]
+        if depth.max(initial=0.0) <= above:
+            return 0.0
+        inverse = np.empty((len(b.mass), 3, 3))
+        invert_inertia(b.kind, b.inertia, b.orientation, self.dimension, inverse, b.held)
+        return self.recover_by(b.position, b.orientation, rows, t, inverse, depth, keep, most, model.gravity, b.mass)
+
+    def sizes(self, model) -> np.ndarray:
+        """(S,) radii of the balls inside the convex parts."""
+        return self.shapes.size
 
     def _make_room(self, total: int) -> None:
         self._spare = touch_arrays(int(ROOM * total) + 64, self.dimension)
@@ -144,4 +219,6 @@ class Touching:
         """A copy that goes on with the memory, in arrays of its own."""
         other = copy.copy(self)
         other._own_arrays()
+        if self.present:
+            other._own_shapes()
         return other

@@ -1,0 +1,118 @@
+"""What the equations of all kinds have in common: arrays with room for more than the active contacts, and their verbs.
+
+`Held` has what follows from a kind's kernels and arrays alone; a kind says what differs. `Angular` are those of
+polygons and polyhedra, whose contacts stand in the order of their touches.
+"""
+
+import numpy as np
+
+from ...state import SEPARATING, SLIDING, STICKING
+from .contract import GROUPS, Kernels, Kind, Plan
+
+
+def status_of(impulse: np.ndarray, friction: np.ndarray) -> np.ndarray:
+    """Status (m,) of contacts by their impulses (m, 3) in the frame; on the cone they slide, without friction too."""
+    p_n, c = impulse[:, 0], np.maximum(friction, 1e-300)
+    inside = np.hypot(impulse[:, 1] / c[:, 0], impulse[:, 2] / c[:, 1]) < (1.0 - 1e-9) * p_n
+    inside &= (friction > 0.0).all(axis=1)
+    return np.where(p_n <= 0.0, SEPARATING, np.where(inside, STICKING, SLIDING)).astype(np.int8)
+
+
+def head(table, count: int):
+    """The first ``count`` rows of a named tuple of arrays."""
+    return type(table)(*(array[:count] for array in table))
+
+
+def plan_arrays(room: int, unknowns: int) -> Plan:
+    """A plan for ``room`` contacts of so many unknowns."""
+    places, cuts = [np.empty(room, dtype=np.uint32) for _ in range(2)], [np.zeros(2 * GROUPS + 1, dtype=np.int64)] * 2
+    return Plan(places[0], cuts[0], places[1], cuts[1].copy(), np.empty(room), np.empty((room, unknowns)))
+
+
+def planned(plan: Plan, count: int) -> Plan:
+    """The plan of the first ``count`` contacts."""
+    order, cuts, few, few_cuts, shares, last = plan
+    return Plan(order[:count], cuts, few[:count], few_cuts, shares[:count], last[:count])
+
+
+class Held:
+    """Half of the contract of `Equations`.
+
+    A kind says how its arrays are made (``arrays(room)``), how many ``unknowns`` a contact has, by how much the room
+    grows (``more``: a factor and a number), its ``kernels``, and which of its arrays are impulses (``acting()``).
+    """
+
+    arrays, unknowns, more = None, 3, (1.3, 8)
+    kernels: Kernels
+
+    def __init__(self):
+        self._contacts, self._plan = self.arrays(0), plan_arrays(0, self.unknowns)
+        self.clear()
+
+    def clear(self) -> None:
+        """No active contacts."""
+        self.count, self.active, self._kind = 0, head(self._contacts, 0), None
+
+    def make_room(self, count: int) -> Plan:
+        """Arrays for ``count`` contacts."""
+        if count > len(self._contacts.a):
+            room = int(self.more[0] * count) + self.more[1]
+            self._contacts, self._plan = self.arrays(room), plan_arrays(room, self.unknowns)
+        if count != self.count:  # as many as before have the same arrays
+            self.count, self.active, self._kind = count, head(self._contacts, count), None
+        return self._plan
+
+    def kind(self) -> Kind:
+        """The arrays of the active contacts."""
+        if self._kind is None:
+            self._kind = Kind(self.active, planned(self._plan, self.count))
+        return self._kind
+
+    @property
+    def places(self) -> np.ndarray:
+        """(count,) their pairs."""
+        return self.active.pair
+
+    def rank(self, k: int) -> int:
+        """The place of contact ``k`` in the order of the search, where they stand in it."""
+        return k
+
+    def store(self, found, rows, mobility, tolerance) -> tuple[float, float]:
+        """Keep impulse, moment and status with those ``found``; the largest distance to a cone and sum |P|^2."""
+        return self.kernels.store(rows, self.active, mobility.kappa, tolerance, found)
+
+    def separations(self, rows) -> np.ndarray:
+        """(count,) U_n."""
+        return self.kernels.separations(rows, self.active)
+
+    def add_powers(self, step, rows, group, sums) -> None:
+        """Add the powers of the contacts to the ``sums`` (G, 3) of their groups."""
+        self.kernels.add_powers(step.free, rows, self.active, group, sums)
+
+    def shrink(self, rows, group, factor) -> None:
+        """Multiply the impulses of each group by its ``factor`` (G,)."""
+        a, b = self.active.a, self.active.b
+        by = factor[np.where(rows[a, 6] > 0.0, group[a], group[b])]
+        for impulses in self.acting():
+            impulses *= by[:, None]
+
+
+class Angular(Held):
+    """The contacts of polygons or polyhedra: all touches of their search, with laws beyond Coulomb's or without."""
+
+    more = (1.3, 64)
+
+    @property
+    def ahead(self) -> bool:
+        """Glue and moments are not extrapolated: a bond that overshoots lets go."""
+        return not self._contacts.special[0]
+
+    @property
+    def plain(self) -> bool:
+        """No glue, no moments."""
+        return not self._contacts.special[0]
+
+    @property
+    def places(self) -> np.ndarray:
+        """(count,) their touches: all of them."""
+        return np.arange(self.count)

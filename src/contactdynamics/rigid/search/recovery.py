@@ -1,0 +1,138 @@
+"""Recovery: bodies are moved apart until no contact overlaps by more than ``keep``, each by ``most`` (m) at most.
+
+Gauss-Seidel on displacements, without friction, in the metric of masses; velocities stay as they are. ``depth`` and
+``keep`` are over the size of the smaller body. Each kernel returns the work done against gravity, J.
+"""
+
+import numpy as np
+
+from ..._jit import kernel
+from ...quaternions import exponential, multiply
+from .pairs import pair_size
+from .touches import NX, NY, PLACE, SIZE, X, Y
+
+NX_3, NY_3, NZ_3, X_3, Y_3, Z_3 = PLACE
+
+
+@kernel
+def moved_by(shift, position, most, gravity, mass):
+    """Move bodies by ``shift`` (N, 3), or (N, 6) with turns, scaled where it is more than ``most``; the work."""
+    work = 0.0
+    for i in range(shift.shape[0]):
+        size = np.sqrt(shift[i, 0] ** 2 + shift[i, 1] ** 2 + shift[i, 2] ** 2)
+        scale = most / size if size > most else 1.0
+        for c in range(3):
+            position[i, c] += scale * shift[i, c]
+            work -= mass[i] * gravity[c] * scale * shift[i, c]
+        for c in range(3, shift.shape[1]):
+            shift[i, c] *= scale
+    return work
+
+
+@kernel
+def recover_pairs(position, rows, pairs, which, depth, radius, keep, most, gravity, mass):
+    """Move balls apart, over the pairs ``which``; ``depth`` is theirs."""
+    shift = np.zeros((rows.shape[0], 3))
+    for _ in range(100):
+        moved = 0.0
+        for k in range(which.size):
+            pair = which[k]
+            a, b, size, n = pairs.a[pair], pairs.b[pair], pair_size(pairs, radius, pair), pairs.normal[pair]
+            open_ = (depth[k] - keep) * size
+            for c in range(3):
+                open_ -= n[c] * (shift[b, c] - shift[a, c])
+            if open_ > 0.0:
+                moved = max(moved, open_ / size)
+                share = open_ / (rows[a, 6] + rows[b, 6])
+                for c in range(3):
+                    shift[a, c] -= rows[a, 6] * share * n[c]
+                    shift[b, c] += rows[b, 6] * share * n[c]
+        if moved < 0.1 * keep:
+            break
+    return moved_by(shift, position, most, gravity, mass)
+
+
+@kernel
+def recover_touches(position, orientation, rows, touches, inverse, depth, keep, most, gravity, mass):
+    """Move and turn polygons apart; ``inverse`` (N, 3, 3) of the inertias."""
+    shift, place = np.zeros((rows.shape[0], 6)), touches.place
+    for _ in range(100):
+        moved = 0.0
+        for k in range(depth.size):
+            a, b, nx, ny, size = touches.a[k], touches.b[k], place[k, NX], place[k, NY], place[k, SIZE]
+            lever_a = (place[k, X] - position[a, 0]) * ny - (place[k, Y] - position[a, 1]) * nx
+            lever_b = (place[k, X] - position[b, 0]) * ny - (place[k, Y] - position[b, 1]) * nx
+            opened = nx * (shift[b, 0] - shift[a, 0]) + ny * (shift[b, 1] - shift[a, 1])
+            opened += lever_b * shift[b, 5] - lever_a * shift[a, 5]
+            wanted = (depth[k] - keep) * size - opened
+            if wanted > 0.0:
+                moved = max(moved, wanted / size)
+                turn_a, turn_b = inverse[a, 2, 2] * lever_a, inverse[b, 2, 2] * lever_b
+                p = wanted / (rows[a, 6] + rows[b, 6] + turn_a * lever_a + turn_b * lever_b)
+                for body, sign, turn in ((a, -p, turn_a), (b, p, turn_b)):
+                    shift[body, 0] += sign * rows[body, 6] * nx
+                    shift[body, 1] += sign * rows[body, 6] * ny
+                    shift[body, 5] += sign * turn
+        if moved < 0.1 * keep:
+            break
+    work = moved_by(shift, position, most, gravity, mass)
+    for i in range(shift.shape[0]):
+        half = 0.5 * shift[i, 5]
+        if half != 0.0:
+            c, s, w, z = np.cos(half), np.sin(half), orientation[i, 0], orientation[i, 3]
+            orientation[i, 0], orientation[i, 3] = c * w - s * z, c * z + s * w
+    return work
+
+
+@kernel
+def turned(inverse, body, x, y, z):
+    """The product of a body's inverse inertia and a vector."""
+    m = inverse[body]
+    return (m[0, 0] * x + m[0, 1] * y + m[0, 2] * z, m[1, 0] * x + m[1, 1] * y + m[1, 2] * z,
+            m[2, 0] * x + m[2, 1] * y + m[2, 2] * z)  # fmt: skip
+
+
+@kernel
+def recover_joints(position, orientation, rows, touches, inverse, depth, keep, most, gravity, mass):
+    """Move and turn polyhedra apart; ``inverse`` (N, 3, 3) of the inertias."""
+    shift, place = np.zeros((rows.shape[0], 6)), touches.place
+    for _ in range(100):
+        moved = 0.0
+        for k in range(depth.size):
+            a, b, size = touches.a[k], touches.b[k], place[k, SIZE]
+            nx, ny, nz = place[k, NX_3], place[k, NY_3], place[k, NZ_3]
+            opened, heavy = 0.0, 0.0
+            for side in range(2):
+                body, sign = (a, -1.0) if side == 0 else (b, 1.0)
+                x, y, z = (place[k, X_3] - position[body, 0], place[k, Y_3] - position[body, 1],
+                           place[k, Z_3] - position[body, 2])  # fmt: skip
+                lx, ly, lz = y * nz - z * ny, z * nx - x * nz, x * ny - y * nx
+                tx, ty, tz = turned(inverse, body, lx, ly, lz)
+                heavy += rows[body, 6] + lx * tx + ly * ty + lz * tz
+                opened += sign * (nx * shift[body, 0] + ny * shift[body, 1] + nz * shift[body, 2])
+                opened += sign * (lx * shift[body, 3] + ly * shift[body, 4] + lz * shift[body, 5])
+            wanted = (depth[k] - keep) * size - opened
+            if wanted <= 0.0:
+                continue
+            moved = max(moved, wanted / size)
+            for side in range(2):
+                body, p = (a, -wanted / heavy) if side == 0 else (b, wanted / heavy)
+                x, y, z = (place[k, X_3] - position[body, 0], place[k, Y_3] - position[body, 1],
+                           place[k, Z_3] - position[body, 2])  # fmt: skip
+                tx, ty, tz = turned(inverse, body, y * nz - z * ny, z * nx - x * nz, x * ny - y * nx)
+                shift[body, 0] += p * rows[body, 6] * nx
+                shift[body, 1] += p * rows[body, 6] * ny
+                shift[body, 2] += p * rows[body, 6] * nz
+                shift[body, 3] += p * tx
+                shift[body, 4] += p * ty
+                shift[body, 5] += p * tz
+        if moved < 0.1 * keep:
+            break
+    work = moved_by(shift, position, most, gravity, mass)
+    for i in range(shift.shape[0]):
+        x, y, z = shift[i, 3], shift[i, 4], shift[i, 5]
+        if x != 0.0 or y != 0.0 or z != 0.0:
+            ew, ex, ey, ez = exponential(x, y, z)
+            q = orientation[i]
+            q[0], q[1], q[2], q[3] = multiply(ew, ex, ey, ez, q[0], q[1], q[2], q[3])
+    return work
