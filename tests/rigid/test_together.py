@@ -189,8 +189,8 @@ def test_the_graph_is_that_of_the_contact_problem(d, kind, rng):
     mobility = trial.mobility(model)
     scale = trial.fill(model, step, rows, mobility)
     written, _ = trial.explicit(step.free, d)
-    contacts = together.Explicit(*(np.concatenate(column) for column in zip(*written, strict=True)))
-    graph, rho, _ = together.Together()._graph(contacts, step.free, mobility, d)
+    graph, cones, _ = together.Together()._graph(together.linked(written), step.free, mobility, d)
+    rho = cones.rho
     problem = sim.contact_problem()
     p = rng.normal(size=problem.velocity.shape)
     u = np.empty_like(p)

@@ -30,11 +30,20 @@ class Cones(NamedTuple):
 
 def cones(friction: np.ndarray, rho: np.ndarray, d: int) -> Cones:
     """The cones of contacts with d components; ``friction`` (m, 2), ``rho`` (m,)."""
-    width, shift = friction.copy(), np.zeros(len(rho))
-    if d == 2:
-        width[:] = friction.mean(axis=1)[:, None]
-        shift[:] = (friction[:, 0] - friction[:, 1]) / 2
-    return Cones((0,) * d, friction, width, shift, rho)
+    made = Cones((0,) * d, friction, np.empty((len(rho), 2)), np.empty(len(rho)), rho)
+    fill_cones(made)
+    return made
+
+
+@kernel
+def fill_cones(cones):
+    """Width and shift from the friction."""
+    friction, width, shift = cones.friction, cones.width, cones.shift
+    for k in range(shift.size):
+        width[k, 0], width[k, 1], shift[k] = friction[k, 0], friction[k, 1], 0.0
+        if len(cones.size) == 2:
+            width[k, 0] = width[k, 1] = 0.5 * (friction[k, 0] + friction[k, 1])
+            shift[k] = 0.5 * (friction[k, 0] - friction[k, 1])
 
 
 @kernel(inline=True)

@@ -51,20 +51,24 @@ class ContactGraph(NamedTuple):
 ROOM = 400e6  # bytes of the factors at most: beyond, a graph has none
 
 
-def body_graph(mass, free, a, b, map_a, map_b, drift) -> BodyGraph:
-    """The graph of a problem in bodies' form."""
+def body_graph(mass, free, a, b, map_a, map_b, drift, factored: bool = True) -> BodyGraph:
+    """The graph of a problem in bodies' form; sweeps need no factors."""
     n, s = free.shape
-    pattern = factor.make_pattern(n, a, b, _most(s))
-    found, edge = _factors(s, pattern, ((a >= 0) & (b >= 0) & (a != b)).any(), a, b)
+    found, edge = _no_factors(s)
+    if factored:
+        pattern = factor.make_pattern(n, a, b, _most(s))
+        found, edge = _factors(s, pattern, ((a >= 0) & (b >= 0) & (a != b)).any(), a, b)
     return BodyGraph(np.linalg.inv(mass), mass, free, a, b, map_a, map_b, drift, edge, found, np.empty((n, s)))
 
 
-def contact_graph(start, column, block, velocity) -> ContactGraph:
-    """The graph of a problem in contacts' form; W in compressed rows of blocks."""
+def contact_graph(start, column, block, velocity, factored: bool = True) -> ContactGraph:
+    """The graph of a problem in contacts' form, W in compressed rows of blocks; sweeps need no factors."""
     m, d = velocity.shape
-    row = np.repeat(np.arange(m), np.diff(start))
-    pattern = factor.make_pattern(m, row, column, _most(d))
-    found, edge = _factors(d, pattern, (row != column).any(), row, column)
+    found, edge = _no_factors(d)
+    if factored:
+        row = np.repeat(np.arange(m), np.diff(start))
+        pattern = factor.make_pattern(m, row, column, _most(d))
+        found, edge = _factors(d, pattern, (row != column).any(), row, column)
     return ContactGraph(start, column, block, velocity, edge, found, np.empty((m, d)))
 
 
@@ -76,8 +80,13 @@ def _most(s: int) -> int:
 def _factors(s: int, pattern, linked: bool, first, second) -> tuple[Factors, np.ndarray]:
     """Room for the factors, and the edges that pairs of nodes have in them; none of both where they are too large."""
     if linked and len(pattern.column) == 0:
-        return Factors((0,) * s, pattern, *(np.empty((0, s, s)) for _ in range(3))), np.zeros(0, dtype=np.int64)
+        return _no_factors(s)
     return factor.factors(s, pattern), body_edges(pattern, first, second)
+
+
+def _no_factors(s: int) -> tuple[Factors, np.ndarray]:
+    none = np.zeros(0, dtype=np.int64)
+    return Factors((0,) * s, factor.Pattern(none, none, none), *(np.empty((0, s, s)) for _ in range(3))), none
 
 
 def factorable(graph) -> bool:
@@ -226,18 +235,35 @@ def body_solve(graph, push, u):
 # ---- contacts' form ----------------------------------------------------------------------------------------------
 
 
+@kernel(inline=True, contract=True)
+def contact_row(size, start, column, block, p, k):
+    """W P of contact k, three numbers (the last one 0 in the plane).
+
+    Each sum waits for one addition a block: with one product after the other a sweep would wait three times as long.
+    """
+    x, y, z = 0.0, 0.0, 0.0
+    for at in range(start[k], start[k + 1]):
+        other = column[at]
+        n, t = p[other, 0], p[other, 1]
+        if len(size) == 2:
+            x += block[at, 0, 0] * n + block[at, 0, 1] * t
+            y += block[at, 1, 0] * n + block[at, 1, 1] * t
+        else:
+            s = p[other, 2]
+            x += block[at, 0, 0] * n + block[at, 0, 1] * t + block[at, 0, 2] * s
+            y += block[at, 1, 0] * n + block[at, 1, 1] * t + block[at, 1, 2] * s
+            z += block[at, 2, 0] * n + block[at, 2, 1] * t + block[at, 2, 2] * s
+    return x, y, z
+
+
 @kernel
 def contact_product(graph, p, u):
     """u = W p."""
-    start, column, block, d = graph.start, graph.column, graph.block, p.shape[1]
+    size = graph.factors.size
     for k in range(p.shape[0]):
-        for c in range(d):
-            u[k, c] = 0.0
-        for at in range(start[k], start[k + 1]):
-            other = column[at]
-            for c in range(d):
-                for e in range(d):
-                    u[k, c] += block[at, c, e] * p[other, e]
+        row = contact_row(size, graph.start, graph.column, graph.block, p, k)
+        for c in range(len(size)):
+            u[k, c] = row[c]
 
 
 @kernel

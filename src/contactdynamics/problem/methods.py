@@ -1,7 +1,8 @@
 """The solvers of contact problems: Gauss-Seidel (`nlgs`, `accelerated`), the second-order method (`interior`), `auto`.
 
 Each keeps the contract of `solving`. They work on a graph (`graphs`): that of the bodies where each contact touches two
-blocks of freedoms at most and that costs less, else that of the contacts.
+blocks of freedoms at most and that costs less, else that of the contacts; sweeps and factors each on the one that is
+better for them.
 """
 
 import math
@@ -9,20 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import cpu_clock
+from .._jit import cpu_clock, kernel
 from . import graphs, second, sweeps
 from .cones import Cones, cones, residual
 from .feasible import contradiction
 from .form import ContactProblem
 from .graphs import BodyGraph, ContactGraph
 from .residual import judge
-from .sweeps import Momentum
 
-FIRST = 10  # sweeps before their rate is looked at
 COLD, WARM = 1.0, 0.03  # how far inside the cones the interior point starts, of the mean size
 BETWEEN = (0.1, 0.3)  # where both have failed
-TYPICAL = 12  # iterations of the second-order method
-STALLED, PATIENT = 15, 60  # iterations of the interior point without a better residual: at first, and at last
+TYPICAL = 20  # iterations of the second-order method
+EACH = 500.0  # ns of an iteration for a contact, beside the factors
+TRIAL = 0.2  # of the sweeps that take as long: so many are made before it is turned to
+STALLED, PATIENT = 25, 60  # iterations of the interior point without a better residual: at first, and at last
 HUGE = 1e4  # impulses, over those that stop the free motion: whether a solution exists is then looked at
 SHARE = 0.2  # of the friction: the first step where it is raised from zero
 AFTER = 500  # sweeps at most where the second-order method has failed
@@ -32,10 +33,10 @@ class Prepared(NamedTuple):
     """A problem as the kernels have it."""
 
     problem: ContactProblem
-    graph: BodyGraph | ContactGraph
+    graph: BodyGraph | ContactGraph  # for sweeps
     cones: Cones
     scale: float  # sum of (rho b)^2
-    worth: float  # sweeps that take about as long as the second-order method; infinite where that has no room
+    sweep: float  # about how long a sweep takes, ns
 
 
 def prepare(problem: ContactProblem) -> Prepared:
@@ -45,22 +46,55 @@ def prepare(problem: ContactProblem) -> Prepared:
     """
     w, b, friction = problem.blocks, problem.velocity, problem.friction
     m, d = b.shape
-    rho = d / w.diagonal().reshape(m, d).sum(axis=1)
     start, column, blocks = w.indptr.astype(np.int64), w.indices.astype(np.int64), w.data
+    rho, scale = weights(start, column, blocks, b)
     if d == 1:
         b, friction, d = np.column_stack([b, np.zeros(m)]), np.zeros((m, 2)), 2
         blocks = np.zeros((len(column), 2, 2))
         blocks[:, 0, 0] = w.data[:, 0, 0]
-    local = m * (30.0 if d == 2 else 60.0)  # ns
-    graph = graphs.contact_graph(start, column, blocks, b)
-    cost, sweep = _iteration(graph, m), 0.7 * blocks.size + local
-    bodies = _blocks_of_bodies(problem)
+    local = m * (20.0 if d == 2 else 50.0)
+    sweep, other, graph = 0.3 * blocks.size + local, m * (20.0 if d == 2 else 50.0) + local, None
+    if problem.bodies is not None and other < sweep:
+        bodies = _blocks_of_bodies(problem)
+        graph = bodies and graphs.body_graph(*bodies, factored=False)
+    if graph is None:
+        other, graph = sweep, graphs.contact_graph(start, column, blocks, b, factored=False)
+    return Prepared(problem, graph, cones(friction, rho, d), scale, other)
+
+
+def factored(ready: Prepared) -> tuple[BodyGraph | ContactGraph, float]:
+    """The graph of the problem for the second-order method, and how long an iteration takes, about, in ns.
+
+    Without room for the factors (`graphs.factorable`) that is infinite.
+    """
+    problem, known = ready.problem, ready.graph
+    if isinstance(known, ContactGraph):
+        graph = graphs.contact_graph(known.start, known.column, known.block, known.velocity)
+    else:
+        w, b = problem.blocks, problem.velocity
+        graph = graphs.contact_graph(w.indptr.astype(np.int64), w.indices.astype(np.int64), w.data, b)
+    cost, bodies = _iteration(graph, problem.contacts), _blocks_of_bodies(problem)
     if bodies is not None:
         other = graphs.body_graph(*bodies)
-        if _iteration(other, m) < cost:
-            graph, cost, sweep = other, _iteration(other, m), 2.8 * m * d * other.free.shape[1] + local
-    scale = float(((rho[:, None] * b) ** 2).sum())
-    return Prepared(problem, graph, cones(friction, rho, d), scale, TYPICAL * cost / sweep)
+        if _iteration(other, problem.contacts) < cost:
+            graph, cost = other, _iteration(other, problem.contacts)
+    return graph, cost
+
+
+@kernel
+def weights(start, column, blocks, b):
+    """rho (m,), one over the mean diagonal of the own block of each contact, and sum (rho b)^2."""
+    m, d = b.shape
+    rho, scale = np.zeros(m), 0.0
+    for k in range(m):
+        for at in range(start[k], start[k + 1]):
+            if column[at] == k:
+                for i in range(d):
+                    rho[k] += blocks[at, i, i]
+        rho[k] = d / rho[k]
+        for i in range(d):
+            scale += (rho[k] * b[k, i]) ** 2
+    return rho, scale
 
 
 def _iteration(graph, m: int) -> float:
@@ -68,7 +102,7 @@ def _iteration(graph, m: int) -> float:
     if not graphs.factorable(graph):
         return math.inf
     links = np.diff(graph.factors.pattern.start).astype(float)
-    return float(0.5 * len(graph.factors.size) ** 3 * ((links + 1.0) ** 2).sum()) + 500.0 * m
+    return float(0.5 * len(graph.factors.size) ** 3 * ((links + 1.0) ** 2).sum()) + EACH * m
 
 
 def _blocks_of_bodies(problem: ContactProblem):
@@ -128,7 +162,15 @@ class Way:
         self.given, d = impulses.shape[1], len(ready.cones.size)  # components, those of the kernels
         self.impulses = np.column_stack([impulses, np.zeros((len(impulses), d - self.given))])
         self.velocities, self.stopped, self.own = np.empty_like(self.impulses), False, None
-        self.residual = math.inf
+        self.residual, self.strong = math.inf, None  # the graph with factors
+
+    @classmethod
+    def of(cls, problem: ContactProblem, *arguments) -> "Way":
+        """The way of a solver through a checked problem; its time is counted from here."""
+        begin = cpu_clock()
+        way = cls(prepare(problem), *arguments)
+        way.begin = begin
+        return way
 
     @property
     def solved(self) -> bool:
@@ -144,6 +186,12 @@ class Way:
         """The residual of the present impulses."""
         graphs.respond(self.ready.graph, self.impulses, self.velocities)
         self.residual = residual(self.ready.cones, self.impulses, self.velocities, self.ready.scale)
+
+    def take_best(self, memory: sweeps.Memory) -> None:
+        """Go on with the best impulses of sweeps that have not solved it."""
+        if not self.solved:
+            self.impulses[:] = memory.kept
+            self.look()
 
     def enter(self, stage: str, count: int, error: float, impulses) -> None:
         """Note ``count`` iterations of a stage and the residual after them."""
@@ -177,22 +225,23 @@ class Way:
 
 def nlgs(problem, guess, tolerance, max_iterations, callback):
     """Plain nonlinear Gauss-Seidel, the reference (2004, section 6.2)."""
-    way = Way(prepare(problem), guess, tolerance, max_iterations, callback)
-    _sweep(way, ahead=False)
+    way = Way.of(problem, guess, tolerance, max_iterations, callback)
+    way.take_best(_sweep(way, ahead=False))
     return way.report()
 
 
 def accelerated(problem, guess, tolerance, max_iterations, callback):
     """Gauss-Seidel with Nesterov's extrapolation; plain where that does not pay."""
-    way = Way(prepare(problem), guess, tolerance, max_iterations, callback)
-    _sweep(way, ahead=True)
+    way = Way.of(problem, guess, tolerance, max_iterations, callback)
+    way.take_best(_sweep(way, ahead=True))
     return way.report()
 
 
 def interior(problem, guess, tolerance, max_iterations, callback):
     """The interior point with Coulomb's law made smooth, finished by a proximal Newton method."""
-    way = Way(prepare(problem), guess, tolerance, max_iterations, callback)
-    if not graphs.factorable(way.ready.graph):
+    way = Way.of(problem, guess, tolerance, max_iterations, callback)
+    way.strong, _ = factored(way.ready)
+    if not graphs.factorable(way.strong):
         way.look()
         return way.report("The factors of its matrix would be too large; use Gauss-Seidel, or give the bodies' form.")
     second_order(way, cold=not guess.any())
@@ -200,65 +249,54 @@ def interior(problem, guess, tolerance, max_iterations, callback):
 
 
 def auto(problem, guess, tolerance, max_iterations, callback):
-    """Gauss-Seidel, and the second-order method where the rate of the sweeps says that it is faster."""
-    way = Way(prepare(problem), guess, tolerance, max_iterations, callback)
-    more = _sweep(way, ahead=True, most=way.ready.worth)
+    """Gauss-Seidel, and the second-order method where the rate of the sweeps says that it is faster.
+
+    The sweeps are given the time of a share of the other method first: extrapolation takes some of them to show.
+    """
+    way = Way.of(problem, guess, tolerance, max_iterations, callback)
+    least = TYPICAL * EACH * problem.contacts / way.ready.sweep  # whatever its factors take
+    memory = _sweep(way, ahead=True, first=TRIAL * least, worth=least)
+    if not way.over:
+        way.strong, cost = factored(way.ready)
+        worth = TYPICAL * cost / way.ready.sweep
+        _sweep(way, ahead=True, first=TRIAL * worth, worth=worth, memory=memory)
+    way.take_best(memory)
     if way.over:
         return way.report()
+    more = sweeps.to_come(memory, way.tolerance)
     told = (
         f"Gauss-Seidel was left after {way.done} sweeps, which would have needed "
         f"{f'about {more:.0f} more' if more < 1e6 else 'more than a million'}."
     )
     second_order(way, cold=False)
     if not way.over:
-        _sweep(way, ahead=True, most=AFTER)
+        way.take_best(_sweep(way, ahead=True, worth=AFTER))
         told += " The second-order method got stuck, and sweeps went on."
     return way.report(told)
 
 
-def _sweep(way: Way, ahead: bool, most: float = math.inf) -> float:
-    """Sweeps until solved, or until the rate says that more than ``most`` more are needed; returns how many."""
-    graph, c = way.ready.graph, way.ready.cones
+def _sweep(way: Way, ahead: bool, first: float = 0.0, worth: float = math.inf, memory=None) -> sweeps.Memory:
+    """Sweeps until solved, or until their rate says after ``first`` of them that more than ``worth`` are to come.
+
+    Goes on from the ``memory`` of earlier ones, where given.
+    """
+    graph, c, p = way.ready.graph, way.ready.cones, way.impulses
     if way.own is None:
         way.own = sweeps.own_blocks(graph, c)
-    p = way.impulses
-    v = np.zeros((len(graph.room), graph.room.shape[1]) if isinstance(graph, BodyGraph) else (0, 1))
-    sweeps.settle(graph, p, v)
-    memory = Momentum(p.copy(), v.copy(), np.array([1.0, np.inf]))
-    stage, best, since = "accelerated" if ahead else "nlgs", math.inf, 0
-    begun, count, seen = way.done, 1, []
-    kept = p.copy()
-    while not way.over:
-        count = min(count, way.most - way.done)
-        sweeps.sweep_round(graph, c, way.own, p, v, count, ahead, memory)
-        way.look()
-        way.enter(stage, count, way.residual, p)
-        made = way.done - begun
-        if way.residual < best:
-            kept[:] = p
-        if way.residual < 0.5 * best:
-            best, since = way.residual, made
-        elif ahead and made - since >= sweeps.PATIENCE:  # friction can make the extrapolation cycle
-            ahead, stage = False, "nlgs"
-            memory.number[:] = 1.0, np.inf
-        seen.append((made, math.log(max(way.residual, 1e-300))))
-        if made >= FIRST and not way.over and _more(seen, way.tolerance) > most:
-            break
-        count = max(1, made // 5) if made >= FIRST else min(FIRST, 2 * made) - made if made > 1 else 1
-    if not way.solved:
-        p[:] = kept
-        way.look()
-    return _more(seen, way.tolerance) if seen else math.inf
-
-
-def _more(seen: list, tolerance: float) -> float:
-    """How many more sweeps the rate of the last half of them predicts; ``seen``: sweeps and log of the residual."""
-    last, now = seen[-1]
-    for made, then in seen:
-        if 2 * made >= last - 1 and made < last:
-            rate = (then - now) / (last - made)
-            return (now - math.log(tolerance)) / rate if rate > 0 else math.inf
-    return math.inf
+    if memory is None:
+        memory = sweeps.new_memory(graph, p, ahead)
+    number, first = memory.number, max(first, float(sweeps.FIRST))
+    begun = way.done - int(number[sweeps.MADE])
+    looks, ended = 1 if way.callback is not None else sweeps.ROOM, False
+    while not (way.over or ended):
+        stage, made, at = "accelerated" if number[sweeps.AHEAD] else "nlgs", way.done - begun, int(number[sweeps.LOOKS])
+        goal = way.tolerance, way.ready.scale, float(way.most - begun)
+        ended = sweeps.sweep_until(graph, c, way.own, p, way.velocities, memory, goal, first, worth, looks)
+        for done, error in memory.seen[at : int(number[sweeps.LOOKS])].tolist():
+            way.enter(stage, int(done) - made, error, p)
+            made = int(done)
+        way.residual = float(number[sweeps.ERROR])
+    return memory
 
 
 def second_order(way: Way, cold: bool) -> None:
@@ -304,7 +342,7 @@ def _run_second(way: Way, c: Cones, tolerance: float, inside: float, patience: i
     ``inside`` = COLD: from the impulses that the free velocities ask for. ``stage``: its name, where not that of its
     parts.
     """
-    graph, scale, p = way.ready.graph, way.ready.scale, way.impulses
+    graph, scale, p = way.strong, way.ready.scale, way.impulses
     m, d = p.shape
     state = second.new_second(m, d)
     if inside == COLD:
@@ -329,8 +367,8 @@ def warm_up_second_order(problem: ContactProblem) -> None:
     """Load the kernels for both forms of a ``problem`` of one contact."""
     ready = prepare(problem)
     bodies = _blocks_of_bodies(problem)
-    for graph in [ready.graph] if bodies is None else [ready.graph, graphs.body_graph(*bodies)]:
+    for graph in [factored(ready)[0]] if bodies is None else [factored(ready)[0], graphs.body_graph(*bodies)]:
         way = Way(ready._replace(graph=graph), np.zeros_like(problem.velocity), 1e-8, 20, None)
         _sweep(way, ahead=True)
-        way.impulses[:] = 0.0
+        way.impulses[:], way.strong = 0.0, graph
         second_order(way, cold=True)

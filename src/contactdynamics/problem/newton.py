@@ -21,6 +21,7 @@ from .cones import residual
 
 STEPS = 8  # with the same base at most
 STIFF, STIFFER, STIFFEST = 1e4, 10.0, 1e9  # r over that of the contact's own block of W
+WORSE, WAIT = 3.0, 4.0  # a base may make the residual worse by so much; bases at most before r is raised again
 
 
 @kernel
@@ -123,12 +124,13 @@ class Proximal(NamedTuple):
     push: np.ndarray  # (m, d)
     now: np.ndarray  # (m, d) velocities under q
     blocks: np.ndarray  # (m, d, d) B
-    number: np.ndarray  # (4,) r over that of the contact's own block, steps with this base, its residual, r at most
+    number: np.ndarray  # (6,) r over that of the contact's own block, steps with this base, its residual, r at most,
+    # bases that went well since that was lowered, and how many must before it is raised
 
 
 def new_proximal(m: int, d: int) -> Proximal:
     """Room for m contacts of d components."""
-    return Proximal(*(np.empty((m, d)) for _ in range(6)), np.empty((m, d, d)), np.zeros(4))
+    return Proximal(*(np.empty((m, d)) for _ in range(6)), np.empty((m, d, d)), np.zeros(6))
 
 
 @kernel
@@ -136,6 +138,7 @@ def begin(prox, p, u):
     """Start from impulses ``p`` and their velocities ``u`` (m, d)."""
     prox.base[:], prox.q[:], prox.now[:] = p, p, u
     prox.number[0], prox.number[1], prox.number[2], prox.number[3] = STIFF, 0.0, np.inf, STIFFEST
+    prox.number[4], prox.number[5] = 0.0, 1.0
 
 
 @kernel
@@ -180,12 +183,16 @@ def newton_step(graph, cones, prox, p, u, tolerance, scale):
         p[:], u[:], error = q, now, other
     number[1] += 1.0
     if min(off, move) <= (0.1 * max(tolerance, error)) ** 2 * size or number[1] >= STEPS:
-        if error > number[2] and stiff > STIFFER:  # too far: back to this base, with more of the proximal term
+        if error > WORSE * number[2] and stiff > STIFFER:  # too far: back to this base, with more of the proximal term
             q[:] = base
             graphs.respond(graph, q, now)
             number[0] = number[3] = stiff / STIFFER
+            number[4], number[5] = 0.0, min(WAIT, 2.0 * number[5])
         else:
             base[:], q[:], now[:] = p, p, u
+            number[4] += 1.0
+            if number[4] >= number[5]:  # so many went well: r may grow again
+                number[3], number[4] = min(STIFFER * number[3], STIFFEST), 0.0
             if error > 0.1 * number[2]:
                 number[0] = min(STIFFER * stiff, number[3])
             number[2] = error

@@ -14,7 +14,8 @@ from .interior import Path, new_path
 from .newton import Proximal, new_proximal
 
 SWITCH = 1e-6  # residual at which Newton's method takes over
-TRIES = 0.8  # of the patience: Newton steps without a better residual; the interior point then goes on to a tenth
+TRIES, LAST = 0.6, 2.5  # of the patience: Newton steps without a better residual; the interior point then goes on to a
+# tenth. More where it has not been asked, or has nothing more to give
 FOLLOWING, FINISHING, SOLVED, STUCK = 0.0, 1.0, 2.0, 3.0
 PHASE, LEVEL, BEST, SEEN, IDLE, TRIED, ITERATIONS, STEPS, PATIENCE = range(9)
 
@@ -35,6 +36,13 @@ class Second(NamedTuple):
 def new_second(m: int, d: int) -> Second:
     """Room for m contacts of d components."""
     return Second(new_path(m, d), new_proximal(m, d), *(np.empty((m, d)) for _ in range(3)), np.zeros(9))
+
+
+def head(second: Second, m: int) -> Second:
+    """The first m contacts of a larger room."""
+    path = Path(*[array[:m] for array in second.path[:-1]], second.path.short)
+    prox = Proximal(*[array[:m] for array in second.prox[:-1]], second.prox.number)
+    return Second(path, prox, second.p[:m], second.u[:m], second.kept[:m], second.number)
 
 
 @kernel
@@ -99,7 +107,7 @@ def turn(graph, cones, second, tolerance, error):
                 second.path.s[:] = p  # to come back to
             interior.graphs.respond(graph, p, u)
             newton.begin(second.prox, p, u)
-    elif number[IDLE] >= TRIES * number[PATIENCE] or not error < np.inf:
+    elif number[IDLE] >= (TRIES if 0.0 < number[TRIED] < 100.0 else LAST) * number[PATIENCE] or not error < np.inf:
         if number[TRIED] >= 100.0:  # the interior point has nothing more to give
             number[PHASE] = STUCK
         else:

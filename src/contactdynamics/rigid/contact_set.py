@@ -262,7 +262,7 @@ class ContactSet:
         speeds = velocities(step.free, d)
         speeds[moves] = problem.body_velocities(impulses)
         which = moves.any(axis=1)
-        move(rows, step.free, which, speeds[which], d)
+        move(rows, step.free, np.flatnonzero(which), speeds[which], d)
         found = self._measured(rows, mobility, kinds, goal, settings)
         return found._replace(iterations=report.iterations), NOTHING
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from .._jit import kernel
 from ..problem import factor, graphs, methods, second
-from ..problem.cones import cones
+from ..problem.cones import Cones, fill_cones
 from .equations.contract import Explicit
 
-MOST, HARD = 80, 2000  # iterations at the first try, and where that gets stuck
+MOST, HARD = 150, 2000  # iterations at the first try, and where that gets stuck
 FINE, FINEST = 1e-6, 1e-13  # it goes on to the one, even where less is asked, and not beyond the other
 DEAR = 2e7  # ns of an iteration, about, beyond which it is not tried
 
@@ -28,6 +28,27 @@ class Answer(NamedTuple):
 
 
 NOTHING = Answer(0, "")
+
+
+class Links(NamedTuple):
+    """What is needed of m contacts: see `Explicit`."""
+
+    a: np.ndarray  # (m,)
+    b: np.ndarray  # (m,)
+    frame: np.ndarray  # (m, 3, 3)
+    arm_a: np.ndarray  # (m, 3)
+    arm_b: np.ndarray  # (m, 3)
+    target: np.ndarray  # (m, 3)
+    friction: np.ndarray  # (m, 2)
+    impulse: np.ndarray  # (m, 3)
+
+
+def linked(written: list[Explicit]) -> Links:
+    """The contacts of all kinds, one kind after the other."""
+    columns = [[getattr(part, name) for part in written] for name in Links._fields]
+    if len(written) == 1:
+        return Links(*[np.ascontiguousarray(column[0]) for column in columns])
+    return Links(*[np.concatenate(column) for column in columns])
 
 
 class Together:
@@ -44,11 +65,10 @@ class Together:
         """
         d = mobility.dimension
         written = [e.explicit(rows, d) for e in equations]
-        contacts = Explicit(*(np.concatenate(column) for column in zip(*written, strict=True)))
-        graph, rho, used = self._graph(contacts, free, mobility, d)
+        contacts = linked(written)
+        graph, c, used = self._graph(contacts, free, mobility, d)
         if graph is None:
             return Answer(0, "a second-order method would take too long for so many contacts")
-        c = cones(contacts.friction, rho, d)
         p = np.ascontiguousarray(contacts.impulse[:, :d])
         u = np.empty_like(p)
         graphs.respond(graph, p, u)
@@ -61,6 +81,7 @@ class Together:
         found = state.kept
         if best > tolerance and hard:  # other starts, more patience
             way = methods.Way(methods.Prepared(None, graph, c, scale, math.inf), p, wanted, HARD, None, MOST)
+            way.strong = graph
             methods.second_order(way, cold=False)
             done += way.done
             if way.residual < best:
@@ -72,30 +93,31 @@ class Together:
         return Answer(done, "" if best <= tolerance else f"a second-order method got to {best:.1e}")
 
     def _room(self, m: int, d: int) -> second.Second:
-        if self._second is None or self._second.p.shape != (m, d):
-            self._second = second.new_second(m, d)
-        return self._second
+        if self._second is None or len(self._second.p) < m or self._second.p.shape[1] != d:
+            self._second = second.new_second(int(1.3 * m) + 8, d)
+        return second.head(self._second, m)
 
-    def _graph(self, contacts: Explicit, free, mobility, d: int):
-        """The graph of the bodies, None where its factors would take too long; rho (m,), and the rows of its nodes."""
+    def _graph(self, contacts: Links, free, mobility, d: int):
+        """The graph of the bodies, None where its factors would take too long; the cones, and the rows of its nodes."""
         used, node = nodes(free, contacts.a, contacts.b)
         a, b, s = node[contacts.a], node[contacts.b], 3 if d == 2 else 6
         links = (used, a, b)
         if self._links is None or not all(np.array_equal(x, y) for x, y in zip(links, self._links, strict=True)):
             self._links = None
             pattern = factor.make_pattern(len(used), a, b, int(DEAR / s**3))
-            linked = ((a >= 0) & (b >= 0) & (a != b)).any()
+            given_up = len(pattern.column) == 0 and ((a >= 0) & (b >= 0) & (a != b)).any()
             ahead = np.diff(pattern.start).astype(float)
-            if (linked and len(pattern.column) == 0) or 0.5 * s**3 * ((ahead + 1.0) ** 2).sum() > DEAR:
+            if given_up or 0.5 * s**3 * ((ahead + 1.0) ** 2).sum() > DEAR:
                 return None, None, used
             self._factors, self._edge = factor.factors(s, pattern), graphs.body_edges(pattern, a, b)
             self._links = links
-        m, inverse, mass = len(a), *_masses(free[used], mobility, used, d)
-        u, map_a, map_b = np.empty((len(used), s)), np.empty((m, d, s)), np.empty((m, d, s))
-        drift, rho = np.empty((m, d)), np.empty(m)
-        write_maps(contacts, free, node, inverse, map_a, map_b, drift, rho, u)
-        room = np.empty_like(u)
-        return graphs.BodyGraph(inverse, mass, u, a, b, map_a, map_b, drift, self._edge, self._factors, room), rho, used
+        m, n = len(a), len(used)
+        inverse, mass, u, room = np.empty((n, s, s)), np.empty((n, s, s)), np.empty((n, s)), np.empty((n, s))
+        map_a, map_b, drift = np.empty((m, d, s)), np.empty((m, d, s)), np.empty((m, d))
+        c = Cones((0,) * d, contacts.friction, np.empty((m, 2)), np.empty(m), np.empty(m))
+        write_masses(free, used, mobility, inverse, mass)
+        write_maps(contacts, free, node, inverse, map_a, map_b, drift, c, u)
+        return graphs.BodyGraph(inverse, mass, u, a, b, map_a, map_b, drift, self._edge, self._factors, room), c, used
 
 
 def accept(equations: list, written: list[Explicit], impulses: np.ndarray) -> None:
@@ -112,12 +134,18 @@ def velocities(rows, d: int) -> np.ndarray:
     return np.concatenate([rows[:, :3], rows[:, 3:6] / rows[:, 7:]], axis=1)[:, [0, 1, 5] if d == 2 else slice(0, 6)]
 
 
-def move(rows, free, which, velocities: np.ndarray, d: int) -> None:
-    """Give the bodies ``which`` of ``rows`` (N, 8) their ``velocities`` (n, f), all others the ``free`` ones."""
-    rows[:, :6] = free[:, :6]
-    v = np.reshape(velocities, (-1, 3 if d == 2 else 6))
-    turn = slice(5, 6) if d == 2 else slice(3, 6)
-    rows[which, :d], rows[which, turn] = v[:, :d], v[:, d:] * rows[which, 7:]
+@kernel
+def move(rows, free, which, v, d):
+    """Give the bodies ``which`` (n,) of ``rows`` (N, 8) the velocities ``v`` (n, f), all others the ``free`` ones."""
+    for i in range(rows.shape[0]):
+        for f in range(6):
+            rows[i, f] = free[i, f]
+    for k in range(which.size):
+        i = which[k]
+        for f in range(d):
+            rows[i, f] = v[k, f]
+        for f in range(d, v.shape[1]):
+            rows[i, 5 if d == 2 else f] = v[k, f] * rows[i, 7]
 
 
 @kernel
@@ -137,13 +165,14 @@ def nodes(free, a, b):
 
 
 @kernel
-def write_maps(contacts, free, node, inverse, map_a, map_b, drift, rho, u):
-    """Maps (m, d, s) from the freedoms of both bodies to the velocity, its ``drift`` (m, d), ``rho`` (m,), u (n, s).
+def write_maps(contacts, free, node, inverse, map_a, map_b, drift, cones, u):
+    """Maps (m, d, s) from the freedoms of both bodies to the velocity, its ``drift`` (m, d), the cones, u (n, s).
 
     Freedoms are v and spin, 3 in the plane, else 6. What bodies do that no contact can move is in the drift, with the
     targets.
     """
     m, d, s = map_a.shape
+    fill_cones(cones)
     full, flat = np.empty(6), s == 3
     for i in range(node.size):
         if node[i] >= 0:
@@ -179,23 +208,49 @@ def write_maps(contacts, free, node, inverse, map_a, map_b, drift, rho, u):
                     for f in range(s):
                         for g in range(s):
                             total += maps[c, f] * inverse[at, f, g] * maps[c, g]
-        rho[k] = d / total
+        cones.rho[k] = d / total
 
 
-def _masses(rows, mobility, used, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Inverse masses and inertias (n, f, f) of the bodies ``used``, whose ``rows`` are given, and what they invert."""
-    f, i = 3 if d == 2 else 6, np.arange(d)
-    inverse, mass = np.zeros((len(rows), f, f)), np.zeros((len(rows), f, f))
-    inverse[:, i, i] = mobility.linear[used, :d] if len(mobility.linear) else rows[:, 6, None]
-    if len(mobility.inverse):
-        turning = mobility.inverse[used]
-    else:  # balls: m r^2 / I is the same for all
-        turning = (mobility.kappa * rows[:, 6] / rows[:, 7] ** 2)[:, None, None] * np.eye(3)
-    inverse[:, d:, d:] = turning[:, 2:, 2:] if d == 2 else turning
-    own = np.einsum("nii->ni", inverse).copy()
-    held = own == 0.0  # directions that no contact changes: their maps are zero
-    i = np.arange(f if d == 2 else 3)
-    mass[:, i, i] = 1.0 / np.where(held, 1.0, own)[:, : len(i)]
-    if d == 3:
-        mass[:, 3:, 3:] = np.linalg.inv(turning + held[:, 3:, None] * np.eye(3))
-    return inverse, mass
+@kernel
+def write_masses(free, used, mobility, inverse, mass):
+    """Inverse masses and inertias (n, s, s) of the bodies ``used``, and what they invert.
+
+    A direction in which no contact changes a body has the mass 1: its maps are zero.
+    """
+    s, turning = inverse.shape[1], np.zeros((3, 3))
+    d = 2 if s == 3 else 3
+    for k in range(used.size):
+        i = used[k]
+        for f in range(s):
+            for g in range(s):
+                inverse[k, f, g] = mass[k, f, g] = 0.0
+        for f in range(d):
+            inverse[k, f, f] = mobility.linear[i, f] if mobility.linear.shape[0] > 0 else free[i, 6]
+        for f in range(3):
+            for g in range(3):
+                turning[f, g] = mobility.inverse[i, f, g] if mobility.inverse.shape[0] > 0 else 0.0
+            if mobility.inverse.shape[0] == 0:  # balls: m r^2 / I is the same for all
+                turning[f, f] = mobility.kappa * free[i, 6] / free[i, 7] ** 2
+        for f in range(d, s):
+            for g in range(d, s):
+                inverse[k, f, g] = turning[f - s + 3, g - s + 3]
+        for f in range(s):
+            mass[k, f, f] = 1.0 / inverse[k, f, f] if inverse[k, f, f] != 0.0 else 1.0
+        if d == 3:
+            for f in range(3):
+                if turning[f, f] == 0.0:
+                    turning[f, f] = 1.0
+            invert_three(turning, mass[k, 3:, 3:])
+
+
+@kernel
+def invert_three(x, out):
+    """The inverse of ``x`` (3, 3) by cofactors."""
+    for i in range(3):
+        for j in range(3):
+            a, b, c, e = (j + 1) % 3, (j + 2) % 3, (i + 1) % 3, (i + 2) % 3
+            out[i, j] = x[a, c] * x[b, e] - x[a, e] * x[b, c]
+    size = x[0, 0] * out[0, 0] + x[0, 1] * out[1, 0] + x[0, 2] * out[2, 0]
+    for i in range(3):
+        for j in range(3):
+            out[i, j] /= size

@@ -6,16 +6,24 @@ polygons and polyhedra, whose contacts stand in the order of their touches.
 
 import numpy as np
 
+from ..._jit import kernel
 from ...state import SEPARATING, SLIDING, STICKING
 from .contract import GROUPS, Kernels, Kind, Plan
 
 
-def status_of(impulse: np.ndarray, friction: np.ndarray) -> np.ndarray:
+@kernel
+def status_of(impulse, friction):
     """Status (m,) of contacts by their impulses (m, 3) in the frame; on the cone they slide, without friction too."""
-    p_n, c = impulse[:, 0], np.maximum(friction, 1e-300)
-    inside = np.hypot(impulse[:, 1] / c[:, 0], impulse[:, 2] / c[:, 1]) < (1.0 - 1e-9) * p_n
-    inside &= (friction > 0.0).all(axis=1)
-    return np.where(p_n <= 0.0, SEPARATING, np.where(inside, STICKING, SLIDING)).astype(np.int8)
+    out = np.empty(impulse.shape[0], dtype=np.int8)
+    for k in range(out.size):
+        p_n, c0, c1 = impulse[k, 0], friction[k, 0], friction[k, 1]
+        if p_n <= 0.0:
+            out[k] = SEPARATING
+        elif c0 > 0.0 and c1 > 0.0 and np.hypot(impulse[k, 1] / c0, impulse[k, 2] / c1) < (1.0 - 1e-9) * p_n:
+            out[k] = STICKING
+        else:
+            out[k] = SLIDING
+    return out
 
 
 def head(table, count: int):

@@ -440,6 +440,27 @@ def add_powers(free, rows, contacts, group, sums):
 KERNELS[PlanarContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers)
 
 
+@kernel
+def write_out(rows, c_a, c_b, row, law, a, b, frame, wide, friction, plain):
+    """Contacts as `Explicit` has them; ``wide`` (5, m, 3): arms of a and b, target, impulse, moment.
+
+    The arm of a body is c (lever_t n - lever_n t), by the definition of the levers.
+    """
+    frame[:] = 0.0
+    wide[:] = 0.0
+    for k in range(a.size):
+        a[k], b[k], n_x, n_y = c_a[k], c_b[k], row[k, NX], row[k, NY]
+        frame[k, 0, 0], frame[k, 0, 1], frame[k, 1, 0], frame[k, 1, 1], frame[k, 2, 2] = n_x, n_y, -n_y, n_x, 1.0
+        for side in range(2):
+            size = rows[b[k] if side else a[k], 7]
+            n, t = (row[k, BN], row[k, BT]) if side else (row[k, AN], row[k, AT])
+            wide[side, k, 0], wide[side, k, 1] = size * (t * n_x + n * n_y), size * (t * n_y - n * n_x)
+        wide[2, k, 0], wide[2, k, 1] = row[k, RN], row[k, RT]
+        wide[3, k, 0], wide[3, k, 1], wide[4, k, 2] = row[k, PN], row[k, PT], law[k, MOMENT]
+        friction[k, 0] = friction[k, 1] = row[k, GAMMA]
+        plain[k] = law[k, GLUE] == 0.0 and law[k, PULL] == 0.0 and law[k, ROLL] == 0.0
+
+
 class Planar(Angular):
     """The contacts of polygons in a scene: see `Equations`."""
 
@@ -465,22 +486,13 @@ class Planar(Angular):
         return self.active.row[:, RN].copy()
 
     def explicit(self, rows, dimension) -> Explicit:
-        """The contacts written out; the arm of a body is c (lever_t n - lever_n t), by the definition of the levers."""
+        """The contacts written out."""
         c, m = self.active, self.count
-        row, law = c.row, c.law
-        frame, arms, wide = np.zeros((m, 3, 3)), np.zeros((2, m, 3)), np.zeros((3, m, 3))
-        target, impulse, moment = wide
-        frame[:, 0, 0], frame[:, 0, 1], frame[:, 2, 2] = row[:, NX], row[:, NY], 1.0
-        frame[:, 1, 0], frame[:, 1, 1] = -row[:, NY], row[:, NX]
-        a, b = c.a.astype(np.int64), c.b.astype(np.int64)
-        for arm, body, n, t in ((arms[0], a, AN, AT), (arms[1], b, BN, BT)):
-            arm[:] = rows[body, 7:] * (row[:, t, None] * frame[:, 0] - row[:, n, None] * frame[:, 1])
-        target[:, 0], target[:, 1] = row[:, RN], row[:, RT]
-        impulse[:, 0], impulse[:, 1], moment[:, 2] = row[:, PN], row[:, PT], law[:, MOMENT]
-        return Explicit(
-            np.arange(m), a, b, frame, *arms, target, np.repeat(row[:, GAMMA, None], 2, axis=1),
-            (law[:, [GLUE, PULL, ROLL]] == 0).all(axis=1), impulse, moment, c.status,
-        )  # fmt: skip
+        a, b = np.empty((2, m), dtype=np.int64)
+        frame, wide = np.empty((m, 3, 3)), np.empty((5, m, 3))
+        friction, plain = np.empty((m, 2)), np.empty(m, dtype=np.bool_)
+        write_out(rows, c.a, c.b, c.row, c.law, a, b, frame, wide, friction, plain)
+        return Explicit(np.arange(m), a, b, frame, *wide[:3], friction, plain, *wide[3:], c.status)
 
     def accept(self, written, impulse) -> None:
         """Take over impulses (count, 3) in the frames."""
