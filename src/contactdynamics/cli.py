@@ -78,7 +78,7 @@ def run_experiment(context, name, quick, settings, from_data, out, force, help_a
               help="Draw a result against an option, mean and deviation over the rest (repeatable).")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the study [default: results/study-NAME].")
 @click.option("--again", is_flag=True, help="Try those runs again that failed before.")
-def make_study(name, settings, quick, workers, scheduler, mpi, plots, out, again):
+def make_study(*, name, settings, quick, workers, scheduler, mpi, plots, out, again):
     """Run experiment NAME for every combination of values; a study that was cut off goes on."""
     from .experiments import runner
     from .studies import executors, grid
@@ -356,7 +356,7 @@ def view(file, port, browser):
 @click.option("--colour", help="By what; a wrong one lists what there is. Default: the link's, or speed.")
 @click.option("--forces", is_flag=True, help="Contact forces above a tenth of the strongest (or the link's), as tubes.")
 @click.option("--force", is_flag=True, help="Replace OUT where there is one.")
-def film(file, out, every, rate, size, view, colour, forces, force):
+def film(*, file, out, every, rate, size, view, colour, forces, force):
     """Make a film of a run: OUT ends in .mp4 (with the extra `film`) or .gif."""
     from .files import hdf5 as storage
     from .progress import counted

@@ -109,6 +109,12 @@ def is_one_of(value, words) -> bool:
     return isinstance(value, str) and value in words
 
 
+def check_policy(on_failure) -> None:
+    """Refuse what says nothing of steps that fail."""
+    if not is_one_of(on_failure, ("warn", "raise", "ignore")):
+        raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
+
+
 def check_flags(name: str, **flags) -> None:
     """Refuse what is neither true nor false."""
     for key, value in flags.items():

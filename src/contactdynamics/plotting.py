@@ -4,9 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from .errors import InputError
-from .files.hdf5 import make_frame
+from .scenes.frames import Moment, make_frame, no_contacts
 from .scenes.tables import join_all
-from .state import Contacts
 
 
 def check_format(path) -> None:
@@ -172,9 +171,7 @@ def _draw_cell(ax, frame, project) -> None:
 def plot_state_of(scene, ax=None):
     """Draw a `Scene` as it was stated, before any step; returns the axes."""
     d = scene.dimension
-    none = Contacts(np.zeros((0, 2), dtype=int), np.zeros((0, d)), np.zeros((0, d)), np.zeros(0), np.zeros((0, d)),
-                    np.zeros((0, d, d)), np.zeros(0, dtype=int), np.zeros((0, 1)))  # fmt: skip
-    frame = make_frame(0.0, 0, 1.0, d, np.zeros(d), join_all(scene.blocks), none)
+    frame = make_frame(Moment.none(d), join_all(scene.blocks), no_contacts(d))
     return plot_scene(frame, ax, forces=False)
 
 

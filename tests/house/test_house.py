@@ -45,15 +45,16 @@ INSIDE = {
     ],
     "scenes": [
         {"shapes.unions", "shapes.meshes", "hooks", "loads", "pavement", "tables", "materials"},
-        {"shapes.balls", "outlets", "cell", "pressure"},
-        {"shapes.polygons"}, {"shapes.polyhedra"}, {"shapes.clusters", "filling"}, {"blocks", "masonry"}, {"compas"},
+        {"shapes.balls", "outlets", "cell", "pressure", "frames"},
+        {"shapes.polygons"}, {"shapes.polyhedra"}, {"shapes.clusters", "filling"},
+        {"blocks", "masonry", "inputs", "making"}, {"compas"},
         {"scene"},
         {"buildings"},
         {"packings"},
     ],
     "files": [
-        {"soundness", "writing", "tables"}, {"hdf5", "fclib"}, {"archive", "recorders", "resume", "siconos"},
-        {"problems"},
+        {"soundness", "writing", "tables"}, {"layout", "fclib"}, {"hdf5", "writer", "reading"},
+        {"archive", "recorders", "resume", "siconos"}, {"problems"},
     ],
     "rigid": [
         {"interrupts", "step", "space", "threads", "search.contract", "search.touches", "ranks.world"},
@@ -153,6 +154,13 @@ def test_imports_point_downwards(path):
             assert inside, f"{here} may import {there} only inside a function"
         else:
             assert layer(there, LAYERS) < layer(here, LAYERS), f"{name_of(path)} imports {name}"
+
+
+def test_no_two_modules_name_each_other():
+    # Not even inside functions: what draws or shows is named by those below, and names them not.
+    named = {name_of(path): {name for name, _ in imports(path)} for path in sources() if path.name != "__init__.py"}
+    pairs = {tuple(sorted((one, two))) for one in named for two in named[one] if one in named.get(two, ())}
+    assert not {pair for pair in pairs if pair[0] != pair[1]}
 
 
 def test_the_layer_test_sees_imports():

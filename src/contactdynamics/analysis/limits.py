@@ -263,18 +263,16 @@ def _by_planes(bounds, mean, cost, lines, right, d, slack):
     What is returned is of the polygons inside: its forces are within the laws.
     """
     for sides in SIDES if d == 3 else (2,):
-        outer = _with_sides(bounds, mean, cost, lines, right, d, slack, sides, 1.0)
-        inner = (
-            outer
-            if d == 2
-            else _with_sides(bounds, mean, cost, lines, right, d, slack, sides, math.cos(math.pi / sides))
-        )
+        outer = _with_sides(bounds, mean, cost, lines, right, d, slack, sides=sides, shrink=1.0)
+        inner, shrink = outer, math.cos(math.pi / sides)
+        if d == 3:
+            inner = _with_sides(bounds, mean, cost, lines, right, d, slack, sides=sides, shrink=shrink)
         if inner[1] is None or outer[1] is None or outer[0] >= inner[0] - CLOSE * max(1.0, abs(inner[0])):
             break
     return inner
 
 
-def _with_sides(bounds, mean, cost, lines, right, d, slack, sides, shrink):
+def _with_sides(bounds, mean, cost, lines, right, d, slack, *, sides, shrink):
     """One linear programme: a cone has so many ``sides``, at ``shrink`` times its width."""
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, vstack

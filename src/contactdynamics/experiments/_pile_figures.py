@@ -6,7 +6,7 @@ from matplotlib.collections import EllipseCollection
 from matplotlib.patches import Patch
 
 from contactdynamics import analysis
-from contactdynamics.files import hdf5 as storage
+from contactdynamics.files.layout import STAGES
 from contactdynamics.state import FREE
 
 RATIO, GREYS = 0.18, ("0", "0.35", "0.6", "0.82", "1")  # thresholds of speed, and grey levels from black to white
@@ -255,7 +255,7 @@ def statistics(pile):
 def growth(pile):
     """Contacts, sweeps and time per step as the pile grows."""
     log = pile.recording.log
-    seconds = sum(log[stage] for stage in storage.LOG[-5:])
+    seconds = sum(log[stage] for stage in STAGES)
     rows = max(1, len(seconds) // 150)
     edges = np.arange(0, len(seconds), rows)
     number = np.diff(np.append(edges, len(seconds)))

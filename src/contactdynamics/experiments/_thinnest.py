@@ -7,7 +7,7 @@ import numpy as np
 
 from contactdynamics import analysis
 from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import recorded
+from contactdynamics.experiments.runner import Option, recorded
 from contactdynamics.rigid.simulation import Simulation
 from contactdynamics.scenes.scene import Scene
 
@@ -22,6 +22,18 @@ class Fall(NamedTuple):
     first: int  # number of the stone that was the first to move by a tenth of the thickness
     time: float  # when, s; nan where nothing did
     names: dict  # number of a stone: what it is called
+
+
+def options(what: str) -> dict:
+    """The options that the thinnest ``what`` of any form is asked with."""
+    return {
+        "friction": Option(0.7, "friction coefficient", "1", least=0.05, most=5),
+        "accuracy": Option(0.01, "to which the thickness is found, over itself", "1", least=1e-4, most=0.2),
+        "hold": Option(1.0, f"time for which a {what} is held", "s", least=0.1, most=20),
+        "thin": Option(0.9, f"thickness of the {what} that falls, over the limit", "1", least=0.3, most=0.99),
+        "falling": Option(1.5, "time at most for which it falls", "s", least=0.1, most=20),
+        "step": Option(2e-3, "time step", "s", least=1e-5, most=5e-3),
+    }
 
 
 def stone_scene(friction: float) -> Scene:

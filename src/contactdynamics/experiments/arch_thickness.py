@@ -137,6 +137,7 @@ def build(parameters):
 
 
 def check(outcome, parameters):
+    """Thickness and friction against the linear programme, statics of five hinges and the published limits."""
     n, friction, accuracy = (parameters[key] for key in ("voussoirs", "friction", "accuracy"))
     found, exact, hinged = outcome["one_step"], outcome["programme"], outcome["hinges"]
     results = {

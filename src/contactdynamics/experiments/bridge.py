@@ -142,6 +142,7 @@ def numbers(outcome: Fall) -> dict:
 
 
 def check(outcome, parameters):
+    """Which mechanism each friction gives, the force against the displacement, and the ledger."""
     results, rows = {"mechanisms": {}}, []
     published = all(parameters[key] == PARAMETERS[key] for key in ("voussoirs", "thickness", "block", "speed"))
     for one in outcome:

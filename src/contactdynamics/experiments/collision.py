@@ -137,6 +137,7 @@ def bar_in_scene(angle, normal, tangential, law, step=1e-6):
 
 
 def check(outcome, parameters):
+    """Two spheres, superballs and rows of balls against closed forms; how much a bar gains by Newton's rule."""
     law, count = law_of(parameters), parameters["count"]
     expected, sticking = balls.formula(outcome["incoming"], **law)
     error = np.abs(outcome["outgoing"] - expected).max() / max(1e-300, np.abs(outcome["incoming"]).max())

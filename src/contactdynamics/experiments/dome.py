@@ -19,12 +19,7 @@ FIGURE = "none; Heyman 1967"
 PARAMETERS = Options(
     rings=Option(12, "rings of stones, without the keystone", least=3, most=60),
     segments=Option(12, "stones of a ring", least=4, most=100),
-    friction=Option(0.7, "friction coefficient", "1", least=0.05, most=5),
-    accuracy=Option(0.01, "to which the thickness is found, over itself", "1", least=1e-4, most=0.2),
-    hold=Option(1.0, "time for which a dome is held", "s", least=0.1, most=20),
-    thin=Option(0.9, "thickness of the dome that falls, over the limit", "1", least=0.3, most=0.99),
-    falling=Option(1.5, "time at most for which it falls", "s", least=0.1, most=20),
-    step=Option(2e-3, "time step", "s", least=1e-5, most=5e-3),
+    **thinnest.options("dome"),
 )
 QUICK = {"rings": 6, "segments": 4, "accuracy": 0.1, "hold": 0.4, "falling": 0.8}
 

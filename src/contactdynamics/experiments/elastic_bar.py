@@ -117,6 +117,7 @@ def exact_slide(p, w, times):
 
 
 def check(outcome, p):
+    """Contact time, rebound and orders of convergence against the wave in a bar; ledger and friction impulse."""
     table = {n: measures(p, motion) for n, motion in outcome["motions"].items()}
     counts = list(table)
     finest = table[counts[-1]]

@@ -83,6 +83,7 @@ def rebounds(motion):
 
 
 def check(outcome, parameters):
+    """What a rebound gains by reflection and not by ELAST, and where INEL loses: in shocks, almost all of it."""
     elastic_results, elastic_rows = check_elastic(outcome, parameters["step"])
     inel_results, inel_rows = check_inel(outcome, parameters["step"])
     return Verdict(elastic_results | inel_results, elastic_rows + inel_rows)

@@ -31,6 +31,7 @@ def build(parameters):
 
 
 def check(outcome, parameters):
+    """Period, swing, reaction and energy of ELAST; reflection, whose rebounds gain energy."""
     elast_results, elast_rows = check_elast(outcome["elast"], parameters["step"])
     reflection_results, reflection_rows = check_reflection(outcome["reflection"], outcome["elast"])
     results = {

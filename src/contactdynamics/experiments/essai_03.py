@@ -37,6 +37,7 @@ def predicted_drift(motion, anticipation):
 
 
 def check(outcome, parameters):
+    """What an anticipation behind or ahead does to the incursions, and that neither changes the energy."""
     behind, _, ahead = (outcome[key] for key in ANTICIPATIONS)
     whole = np.rint(np.arange(0, behind.times[-1] + 1e-9) / parameters["step"]).astype(int)
     violation = -pendulum.gap(behind)

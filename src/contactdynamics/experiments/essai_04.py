@@ -81,6 +81,7 @@ def named(cell):
 
 
 def check(outcome, parameters):
+    """The printed table cell by cell, the exact angles, the best anticipation and the energy."""
     step = parameters["step"]
     motions = outcome["motions"]
     angles = readings(pendulum.angle, outcome, parameters)

@@ -43,6 +43,7 @@ def readings(function, outcome, parameters):
 
 
 def check(outcome, parameters):
+    """Violation, lag and loss of energy at the report's ten instants, and how they change with A_V and the step."""
     motions = outcome["motions"]
     angles = readings(pendulum.angle, outcome, parameters)
     energy = readings(pendulum.energy_change, outcome, parameters)

@@ -200,6 +200,7 @@ def measures(motion: Motion, reference: Exact) -> dict:
 
 
 def check(outcome, parameters):
+    """The order of events, the shock on the cone, energy and angular momentum, orders of convergence."""
     reference = outcome["exact"]
     runs = {key: measures(outcome[key], reference) for key in ("plate", "half_step", "no_anticipation")}
     plate, half, plain = runs.values()

@@ -138,6 +138,7 @@ def violation(motion: Motion) -> float:
 
 
 def check(outcome, parameters):
+    """Phases and losses against the exact spherical pendulum, and the ledger."""
     exact, motions = outcome["exact"], outcome["motions"]
     events, maxima, losses, separations = {}, {}, {}, {}
     for key, motion in motions.items():

@@ -187,6 +187,7 @@ def violation(motion: Motion) -> float:
 
 
 def check(outcome, parameters):
+    """Instants of lost contacts and shocks against the exact motion, orders of convergence, the ledger."""
     plate, exact = outcome["plate"], {}
     for time, kind, name in outcome["exact"]:
         exact.setdefault(f"{name} {kind}", time)

@@ -194,6 +194,7 @@ def difference(table: Table, q, steps: int, periods: int, first: int) -> tuple[f
 
 
 def check(outcome, parameters):
+    """The three plates of the report, and the table against the frame that moves with it."""
     first, rows = plate_11(outcome["plate_11"], parameters["steps_per_period"])
     second, more = plate_12(outcome["plate_12"], outcome["plate_12_long"])
     third, rest = plate_13(outcome["plate_13"], outcome["plate_13_fixed"])

@@ -212,6 +212,7 @@ def two_frequency_share(motion: Motion, fast: float, slow: float) -> float:
 
 
 def check(outcome, parameters):
+    """The regime of the drag, its periods and shocks, as the report has them."""
     motion, torque = outcome["motion"], parameters["torque"]
     shocks = shocks_of(motion)
     regime, kinds = regime_of(motion, shocks)

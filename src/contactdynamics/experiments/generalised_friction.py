@@ -172,6 +172,7 @@ def groove_acceleration():
 
 
 def check(outcome, parameters):
+    """Both frictions against the closed forms of Charles and Ballard; no energy from oblique impacts."""
     surface = outcome["surface"]
     left, right = surface.coefficient((-1, 0)), surface.coefficient((1, 0))
     exact_left, exact_right = closed_form(parameters)

@@ -85,6 +85,7 @@ def resting(found):
 
 
 def check(outcome, parameters):
+    """Ranges of the forces that leave the packing at rest, against those of statics."""
     found, ranges, crowd = outcome["found"], outcome["ranges"], outcome["crowd"]
     mean = found.impulses[found.converged, :, 0].mean()
     still = found.impulses[resting(found), :, 0]

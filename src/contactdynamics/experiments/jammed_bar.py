@@ -121,6 +121,7 @@ def build(parameters):
 
 
 def check(outcome, parameters):
+    """The minimal thrust against formula and linear programme; which starts hold, and that both answers exist."""
     angle, least, found = outcome["angle"], outcome["least"], outcome["found"]
     possible = math.isfinite(least)
     result = outcome_of(outcome["motion"])

@@ -170,6 +170,7 @@ def first_steps(outcome, parameters):
 
 
 def check(outcome, parameters):
+    """Regimes against the formula, the shock against its closed form, energy, and the jumps of the chalk."""
     m = outcome["map"]
     clear = ~m["near"]
     agreeing = float((m["found"] == m["theory"])[clear].mean())

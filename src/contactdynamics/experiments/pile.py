@@ -17,6 +17,7 @@ from contactdynamics.experiments._pile import Pile
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.files import archive
 from contactdynamics.files import hdf5 as storage
+from contactdynamics.files.layout import STAGES
 from contactdynamics.rigid.simulation import Simulation
 from contactdynamics.scenes import packings
 from contactdynamics.scenes.scene import Scene
@@ -105,7 +106,7 @@ def check(outcome, parameters):
 
 def _results(pile):
     log, frame = pile.recording.log, pile.relaxed
-    seconds = sum(log[stage] for stage in storage.LOG[-5:])
+    seconds = sum(log[stage] for stage in STAGES)
     pressure, angles = pile.pressure, pile.layer_angles
     friction = analysis.mobilised_friction(frame)
     return {

@@ -13,7 +13,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from contactdynamics import analysis
-from contactdynamics.experiments.runner import Option, Options, Row, Verdict, recorded
+from contactdynamics.experiments import _pouring
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.plotting import plot_scene
 from contactdynamics.rigid.simulation import Simulation
 from contactdynamics.scenes import packings
@@ -37,8 +38,6 @@ PARAMETERS = Options(
     seed=Option(1, "seed of the random numbers", least=0),
 )
 QUICK = {"grains": 150, "rate": 400.0, "relaxation": 0.5, "step": 1e-3}
-
-WEIGHED = 0.1  # s
 
 
 class Pile(NamedTuple):
@@ -80,17 +79,11 @@ def pour(p, shape, name) -> Pile:
     pouring = packings.Pour(scene, material="grain", sizes=sizes, rate=p["rate"], count=p["grains"],
                             radius=p["pour_radius"], seed=p["seed"], shape=shape)  # fmt: skip
     sim = Simulation(scene, time_step=p["step"], tolerance=p["tolerance"], on_failure="ignore")
-    sim.before_step.append(pouring)
-    until, borne = pouring.duration + p["relaxation"], []
-    with recorded(sim, until=until, name=name):
-        sim.run(until=until - WEIGHED, progress=False)
-        for _ in range(round(WEIGHED / p["step"])):
-            sim.step()
-            borne.append(analysis.weight_balance(sim.frame()))
+    weight = _pouring.pour(sim, pouring, p, name)
     frame = sim.frame()
     seen, grains = outwards(frame), Above(float(frame.positions[frame.kinds == FREE, 1].min()))
     return Pile(frame, analysis.slope(frame), analysis.fabric(seen, grains),
-                analysis.directions(seen, grains), float(np.mean(borne)), sim.energy, sim.failures)  # fmt: skip
+                analysis.directions(seen, grains), weight, sim.energy, sim.failures)  # fmt: skip
 
 
 def outwards(frame):
@@ -110,29 +103,18 @@ class Above(NamedTuple):
 
 
 def check(outcome, parameters):
+    """Slopes of both piles, anisotropy of the contacts; the ground carries them, the energies close."""
     results, rows = {}, []
     for name, pile in outcome.items():
-        e, weight = pile.energy, pile.weight
-        free = pile.frame.kinds == FREE
-        results[name] = {
-            "slope_degrees": pile.slope.degrees,
-            "slope_error_degrees": pile.slope.error,
+        results[name] = _pouring.results(pile) | {
             "anisotropy": pile.fabric.anisotropy,
             "principal_direction_degrees": math.degrees(math.atan2(*pile.fabric.axes[0][::-1])) % 180,
             "contact_directions": {"edges_degrees": np.degrees(pile.directions.edges),
                                    "density": pile.directions.density},
             "contacts": int((pile.frame.contacts.impulse[:, 0] > 0).sum()),
-            "coordination": analysis.coordination(pile.frame).mean,
-            "mobilised_friction": analysis.mobilised_friction(pile.frame).mean,
-            "weight_balance": weight,
-            "largest_speed": float(np.abs(pile.frame.velocities[free]).max()),
-            "energy_closure": e.closure / max(abs(e.force_work), 1e-300),
-            "steps_not_solved": pile.failures,
         }  # fmt: skip
         rows += [
-            Row(f"{name}: ground carries the weight", 1, weight, abs(weight - 1) < 1e-2, "identity"),
-            Row(f"{name}: energy ledger, relative", "closed", results[name]["energy_closure"],
-                results[name]["energy_closure"] < 1e-9, "identity"),
+            *_pouring.identities(name, pile, 1e-2),
         ]  # fmt: skip
     steep, flat = results["polygons"], results["disks"]
     if parameters["friction"] >= 0.2:

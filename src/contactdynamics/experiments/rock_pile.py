@@ -13,7 +13,8 @@ import numpy as np
 
 from contactdynamics import analysis
 from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Option, Options, Row, Verdict, recorded
+from contactdynamics.experiments import _pouring
+from contactdynamics.experiments.runner import Option, Options, Row, Verdict
 from contactdynamics.plotting import plot_scene
 from contactdynamics.rigid.simulation import Simulation
 from contactdynamics.scenes import packings
@@ -38,7 +39,6 @@ PARAMETERS = Options(
 QUICK = {"grains": 120, "rate": 120.0, "relaxation": 0.5, "step": 1e-3}
 
 GRAVITY = 9.81
-WEIGHED = 0.1  # s
 
 
 class Pile(NamedTuple):
@@ -82,15 +82,9 @@ def pour(p, shape, name) -> Pile:
                             radius=p["pour_radius"], seed=p["seed"], shape=shape)  # fmt: skip
     sim = Simulation(scene, time_step=p["step"], tolerance=p["tolerance"], penetration="anticipate", recovery=0.1,
                      on_failure="ignore")  # fmt: skip
-    sim.before_step.append(pouring)
-    until, borne = pouring.duration + p["relaxation"], []
-    with recorded(sim, until=until, name=name):
-        sim.run(until=until - WEIGHED, progress=False)
-        for _ in range(round(WEIGHED / p["step"])):
-            sim.step()
-            borne.append(analysis.weight_balance(sim.frame()))
+    weight = _pouring.pour(sim, pouring, p, name)
     frame = sim.frame()
-    return Pile(frame, analysis.slope(frame), packing(frame, p), float(np.mean(borne)), sim.energy, sim.failures)
+    return Pile(frame, analysis.slope(frame), packing(frame, p), weight, sim.energy, sim.failures)
 
 
 def packing(frame, p) -> float:
@@ -105,23 +99,8 @@ def check(outcome, parameters):
     """Slopes and packings of both piles; the ground carries them, the energies close."""
     results, rows = {}, []
     for name, pile in outcome.items():
-        e, free = pile.energy, pile.frame.kinds == FREE
-        results[name] = {
-            "slope_degrees": pile.slope.degrees,
-            "slope_error_degrees": pile.slope.error,
-            "packing_fraction": pile.packing,
-            "coordination": analysis.coordination(pile.frame).mean,
-            "mobilised_friction": analysis.mobilised_friction(pile.frame).mean,
-            "weight_balance": pile.weight,
-            "largest_speed": float(np.abs(pile.frame.velocities[free]).max()),
-            "energy_closure": e.closure / max(abs(e.force_work), 1e-300),
-            "steps_not_solved": pile.failures,
-        }
-        rows += [
-            Row(f"{name}: ground carries the weight", 1, pile.weight, abs(pile.weight - 1) < 2e-2, "identity"),
-            Row(f"{name}: energy ledger, relative", "closed", results[name]["energy_closure"],
-                results[name]["energy_closure"] < 1e-9, "identity"),
-        ]  # fmt: skip
+        results[name] = _pouring.results(pile) | {"packing_fraction": pile.packing}
+        rows += _pouring.identities(name, pile, 2e-2)
     steep, flat = results["rocks"], results["spheres"]
     if parameters["friction"] >= 0.2:
         doubt = math.hypot(flat["slope_error_degrees"], steep["slope_error_degrees"])  # of small piles it is large

@@ -127,6 +127,7 @@ def apart(motion, alpha) -> float:
 
 
 def check(outcome, parameters):
+    """Rest, impact, release and shaking against Housner's and Moreau's closed forms."""
     p, block = parameters, outcome["block"]
     grid, held, free = outcome["impacts"].T
     tilt = p["tilt"] * block.alpha

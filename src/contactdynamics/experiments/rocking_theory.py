@@ -130,6 +130,7 @@ def measured_impacts(motion):
 
 
 def check(outcome, parameters):
+    """The impact of the other corner against the formulas, for all slendernesses and frictions."""
     s, friction = parameters["slenderness"], parameters["friction"]
     ratio, expected = ratio_of(outcome["impact"]), formula(s, friction)
     deviation = max(

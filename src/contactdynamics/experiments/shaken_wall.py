@@ -141,6 +141,7 @@ def shake(p, times, values, name="run") -> Shaken:
 
 
 def check(outcome, parameters):
+    """That the wall stands before, what 0.8 of the threshold leaves, the ledger, and what the record does."""
     p, (_, values) = parameters, outcome["record"]
     shaken, gentle = outcome["shaken"], outcome["gentle"]
     start, last = shaken.frames[0], shaken.frames[-1]

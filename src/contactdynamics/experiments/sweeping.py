@@ -168,6 +168,7 @@ def order(steps, sizes):
 
 
 def check(outcome, parameters):
+    """Orders of convergence, the involute, water on and off the wall, forces of springs that yield."""
     steps = outcome["steps"]
     error = {name: [errors(s, parameters) for s in runs] for name, runs in outcome["dragged"].items()}
     orders = {name: order(steps, sizes) for name, sizes in error.items()}

@@ -188,6 +188,7 @@ def price(runs, goal):
 
 
 def check(outcome, p):
+    """Each method against the exact motion, its order, and what an accuracy costs."""
     results, rows = {}, []
     for name, part in outcome.items():
         runs = part["runs"]

@@ -19,12 +19,7 @@ PARAMETERS = Options(
     voussoirs=Option(16, "stones of a row", least=6, most=100),
     rows=Option(4, "rows of stones", least=1, most=60),
     bond=Option(True, "whether the joints of every other row are shifted by half a stone"),
-    friction=Option(0.7, "friction coefficient", "1", least=0.05, most=5),
-    accuracy=Option(0.01, "to which the thickness is found, over itself", "1", least=1e-4, most=0.2),
-    hold=Option(1.0, "time for which a vault is held", "s", least=0.1, most=20),
-    thin=Option(0.9, "thickness of the vault that falls, over the limit", "1", least=0.3, most=0.99),
-    falling=Option(1.5, "time at most for which it falls", "s", least=0.1, most=20),
-    step=Option(2e-3, "time step", "s", least=1e-5, most=5e-3),
+    **thinnest.options("vault"),
 )
 QUICK = {"voussoirs": 10, "rows": 2, "accuracy": 0.1, "hold": 0.4, "falling": 0.8}
 

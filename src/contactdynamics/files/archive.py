@@ -10,12 +10,12 @@ import numpy as np
 
 from ..errors import InputError
 from ..state import FIXED, FREE
-from . import hdf5 as storage
+from . import hdf5, layout
 from .writing import replacing
 
 LOG_ROWS = 2000  # about as many rows of the log are left
 LARGEST = ("residual", "penetration", "relative_penetration")
-MEANS = ("iterations", *storage.LOG[-5:])  # the times of the stages
+MEANS = ("iterations", *layout.STAGES)
 
 
 def export_frames(source, target, times, *, full=None, note: dict | None = None, overwrite: bool = False) -> None:
@@ -29,7 +29,7 @@ def export_frames(source, target, times, *, full=None, note: dict | None = None,
     target = Path(target)
     if target.exists() and (not overwrite or target.samefile(source)):
         raise InputError(f"There is a file {target} already; give another name, or overwrite=True to replace it.")
-    with storage.open(source) as recording:
+    with hdf5.open(source) as recording:
         if not len(times):
             raise InputError("export_frames got no times; give those of the frames to keep.")
         chosen = sorted({_nearest(recording, t) for t in times})
@@ -37,7 +37,7 @@ def export_frames(source, target, times, *, full=None, note: dict | None = None,
         with replacing(target, keep=False) as file:
             said = dict(recording.parameters)
             said["about"] = said["about"] | (note or {})
-            file.attrs.update({"format": storage.FORMAT, "layout": storage.LAYOUT, "version": recording.version})
+            file.attrs.update({"format": layout.FORMAT, "layout": layout.LAYOUT, "version": recording.version})
             file.attrs["parameters"] = np.bytes_(json.dumps(said))
             kept = _write_frames(file, recording, chosen, whole)
             _write_bodies(file, recording, kept)
@@ -86,7 +86,7 @@ def _write_frames(file, recording, chosen, whole) -> np.ndarray:
         bodies.append(body)
         contacts.append(contact)
     index = file.create_group("frames")
-    for name, column in zip(storage.INDEX, zip(*rows, strict=True), strict=True):
+    for name, column in zip(layout.INDEX, zip(*rows, strict=True), strict=True):
         index.create_dataset(name, data=np.array(column))
     for name in ("gravity", "cell"):
         if name in recording.file["frames"]:
@@ -102,7 +102,7 @@ def _write_bodies(file, recording, kept) -> None:
     """What does not change, of the bodies that occur."""
     group = file.create_group("bodies")
     rows = np.isin(recording._static["identity"], kept)
-    for name in storage.STATIC:
+    for name in layout.STATIC:
         _put(group, name, recording._static[name][rows])
     for name, table in recording._parts.items():
         present = np.isin(table.body, kept)

@@ -4,7 +4,7 @@ import time
 
 from ..errors import InputError, RecordingError, as_path, is_number
 from ..scenes import hooks
-from . import hdf5 as storage
+from . import writer
 
 
 class HDF5:
@@ -70,8 +70,8 @@ class HDF5:
             self._commit(simulation)
 
     def _take(self, simulation) -> None:
-        self._frames.append(storage.frame_arrays(simulation))
-        self._checkpoint, self._hooks = storage.checkpoint_arrays(simulation), hooks.written(simulation.before_step)
+        self._frames.append(writer.frame_arrays(simulation))
+        self._checkpoint, self._hooks = writer.checkpoint_arrays(simulation), hooks.written(simulation.before_step)
         self._taken_step, self._log_rows = simulation.steps, len(self._log)
 
     def _commit(self, simulation) -> None:
@@ -79,7 +79,7 @@ class HDF5:
         begin = time.monotonic()
         frames, log = self._frames, self._log[: self._log_rows]
         try:
-            storage.write(self.path, simulation, frames, log, self._checkpoint, self._hooks, fresh=self._fresh)
+            writer.write(self.path, simulation, frames, log, self._checkpoint, self._hooks, fresh=self._fresh)
         except OSError as error:
             raise self._failed(error, simulation) from error
         self._fresh = False
@@ -95,12 +95,12 @@ class HDF5:
             return RecordingError(f"{head}; make room there, or give HDF5 a file in another folder.")
         return RecordingError(
             f"{head}; it holds the run to t = {self._written:.6g}: make room there, then "
-            f"{storage.way_on(self.path, simulation)}."
+            f"{writer.way_on(self.path, simulation)}."
         )
 
     def way_on(self, simulation) -> str:
         """Half a sentence: what the file holds, and how its run goes on."""
-        return f"{self.path} holds the run so far: {storage.way_on(self.path, simulation)}"
+        return f"{self.path} holds the run so far: {writer.way_on(self.path, simulation)}"
 
     def resume(self, simulation) -> None:
         """Go on adding to the file, whose last frame is the present state."""

@@ -5,17 +5,18 @@ from pathlib import Path
 import numpy as np
 
 from ..scenes import hooks, packings, pressure  # noqa: F401, these have the hooks of the package
-from . import hdf5 as storage
-from . import soundness
+from . import reading, soundness
+from .hdf5 import Recording
+from .writer import others
 
 
 def restore(simulation, path):
     """See `Simulation.restore`."""
-    with storage.Recording(path) as recording:
-        storage.check_likeness(recording, simulation)
-        tables = storage.last_block(recording)
-        checkpoint = storage.checkpoint(recording)
-        scaled = storage.scaled_spins(recording)
+    with Recording(path) as recording:
+        reading.check_likeness(recording, simulation)
+        tables = reading.last_block(recording)
+        checkpoint = reading.checkpoint(recording)
+        scaled = reading.scaled_spins(recording)
         _check_order(path, tables, checkpoint)
         said = recording.parameters
         simulation._awaited = (path, said.get("before_step"), said.get("recorders", []), said["options"].get("solver"))
@@ -46,7 +47,7 @@ def differences(simulation, path, before_step, recorders, solver) -> list[str]:
 
     Its hooks get back what those of the file had learnt.
     """
-    present = storage.others(simulation, path)
+    present = others(simulation, path)
     lost = [name for name in recorders if name not in present]
     told = [] if before_step is None else [hooks.recalled(simulation.before_step, before_step)]
     if lost:
@@ -74,11 +75,11 @@ def _check_order(path, tables, checkpoint: dict) -> None:
 
 def from_file(kind, path, options: dict):
     """A simulation of the class ``kind``: see `Simulation.from_file`."""
-    with storage.Recording(path) as recording:
-        scene = storage.load_scene(recording)
-        scene.take_over(storage.last_block(recording))
-        scene.count = int(storage.checkpoint(recording)["numbers"][1])
-        kept = storage.options_of(recording) | {"about": recording.parameters["about"]}
+    with Recording(path) as recording:
+        scene = reading.load_scene(recording)
+        scene.take_over(reading.last_block(recording))
+        scene.count = int(reading.checkpoint(recording)["numbers"][1])
+        kept = reading.options_of(recording) | {"about": recording.parameters["about"]}
         before_step = hooks.made(recording.parameters.get("before_step", []), path)
     simulation = kind(scene, **(kept | options), check=False)
     simulation.before_step = before_step

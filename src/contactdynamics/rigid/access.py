@@ -9,6 +9,7 @@ import numpy as np
 from .. import quaternions
 from ..errors import InputError, as_numbers, is_number, is_whole
 from ..problem.form import ContactProblem
+from ..scenes.frames import Moment, make_frame
 from ..scenes.tables import Tables
 from ..signatures import BodiesOptions, BodyOptions, SimulationOptions, ViewOptions
 from ..state import FREE, Bodies, Body, Contacts, Energy, Frame, Model, read_only
@@ -310,10 +311,9 @@ class Access:
 
     def frame(self) -> Frame:
         """The present state as a `Frame`, the same that a result file gives."""
-        from ..files.hdf5 import make_frame
-
-        return make_frame(self.time, self.steps, self.time_step, self.model.dimension, self.gravity, self.by_number(),
-                          self.contacts, self.scene.materials.laws(), self._cell_of_frame())  # fmt: skip
+        moment = Moment(self.time, self.steps, self.time_step, self.model.dimension, self.gravity)
+        laws = self.scene.materials.laws()
+        return make_frame(moment, self.by_number(), self.contacts, laws, self._cell_of_frame())
 
     def _cell_of_frame(self) -> tuple:
         if self.cell_motion is None:

@@ -1,6 +1,6 @@
 """The options of a `Simulation`, checked at its door."""
 
-from ..errors import InputError, is_number, is_one_of, is_whole
+from ..errors import InputError, check_policy, is_number, is_one_of, is_whole
 from ..problem.solving import named
 from ..scenes.hooks import OWN
 from .equations.contract import GROUPS
@@ -30,7 +30,6 @@ def check_options(time_step, tolerance, max_iterations, solver, threads, penetra
         raise InputError(f"threads is {threads!r}; give a whole number from 1 to {GROUPS}.")
     if not is_one_of(penetration, ("moreau", "anticipate")):
         raise InputError(f"penetration is {penetration!r}; choose 'moreau' or 'anticipate'.")
-    if not is_one_of(on_failure, ("warn", "raise", "ignore")):
-        raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
+    check_policy(on_failure)
     if not (is_number(recovery) and recovery >= 0):
         raise InputError(f"recovery is {recovery!r}; give a speed >= 0.")

@@ -108,6 +108,20 @@ class Materials:
             axes.append(self.axes.get((i, j), np.zeros(4)))
         return np.array(rows).reshape(-1, COLUMNS), index, np.array(axes).reshape(-1, 4)
 
+    @classmethod
+    def from_file(cls, said: dict) -> "Materials":
+        """The materials and laws that a file states in its parameters."""
+        materials = cls()
+        for material in said["materials"]:
+            materials.add(material["name"], material["density"], material["own"])
+        for entry in said["pairs"]:
+            law = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["law"].items()}
+            materials.pairs[tuple(entry["pair"])] = Law(**law)
+            if entry["axis"]:
+                materials.axes[tuple(entry["pair"])] = np.array(entry["axis"])
+        materials.order = [tuple(pair) for pair in said["order"]]
+        return materials
+
     def laws(self) -> tuple[tuple[Law, ...], np.ndarray]:
         """The laws of the table, in its order, and the place of each pair of materials (M, M), -1 where it has none."""
         index = np.full((len(self.names), len(self.names)), -1, dtype=np.int64)

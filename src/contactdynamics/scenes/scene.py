@@ -11,7 +11,6 @@ from typing import Unpack
 
 import numpy as np
 
-from .. import quaternions
 from ..display import picture
 from ..errors import InputError, as_numbers, check_flags, check_function, is_number, is_whole
 from ..problem.laws import Law
@@ -20,19 +19,15 @@ from ..state import (
     DRIVEN,
     FIXED,
     FREE,
-    NO_CORNERS,
-    NO_RIMS,
     Balls,
-    Bodies,
-    Corners,
     Model,
     Planes,
-    Rims,
     Springs,
     read_only,
 )
-from .cell import AXES, Cell
-from .loads import Drive, Profile, as_function, constant
+from . import inputs, making
+from .cell import Cell
+from .loads import Profile, as_function, constant
 from .materials import Materials
 from .shapes.balls import Disk, HalfPlane, Plane, Sphere
 from .shapes.clusters import Cluster
@@ -245,32 +240,30 @@ class Scene:
         self._checked_shape(shape)
         check_flags("scene.add", fixed=fixed)
         wall = isinstance(shape, Plane | HalfPlane)
-        held = self._held(free, fixed)
+        held = inputs.held_directions(self.dimension, free, fixed)
         if wall and not fixed and motion is None and free is None:
             raise InputError(f'{shape!r} is neither fixed nor driven; add fixed=True, motion=... or free="y".')
         if fixed and motion is not None:
             raise InputError("A body got fixed=True and motion=...; give one of them.")
         index = self.materials.index(material)
         kind = FIXED if fixed else DRIVEN if motion is not None and free is None else FREE
-        place = self._vectors("position", position, 1)
-        speed = self._vectors("velocity", velocity, 1)
-        turning = self._spins(spin, 1)
-        self._check_fixed(fixed, speed, turning)
-        self._check_held(held, speed, turning)
-        orientation = self._orientation(rotation)
+        place = inputs.vectors(self.dimension, "position", position, 1)
+        placed = self._placed(place, velocity, spin, inputs.orientation(self.dimension, rotation), fixed)
+        placed = placed._replace(kind=kind)
+        inputs.check_held(held, placed.velocity, placed.spin)
         if wall:
-            own = 1.0 if free is None else self._wall_mass(shape, held, mass, orientation)
-            bodies = self._bodies(place, orientation, speed, turning, kind, own, np.ones(3), np.zeros(1), False)
+            own = 1.0 if free is None else self._wall_mass(shape, held, mass)
+            bodies = making.bodies(placed, own, np.ones(3), size=np.zeros(1), simple=False)
             row = np.zeros(1, dtype=np.int64)
             block = Tables(bodies, NO_BALLS, Planes(shape.normal[None], row + self.count, row + index))
         else:
-            block = self._solid(shape, index, place, orientation, speed, turning, kind, mass, inertia)
+            block = making.solid(shape, placed, self._stuff(index), mass, inertia)
         if held:
             block = block._replace(bodies=block.bodies._replace(held=np.array([held], dtype=np.int8)))
         if motion is not None:
-            self.drives[self.count] = self._drive(motion)
+            self.drives[self.count] = inputs.drive_of(self.dimension, motion)
             if held:
-                self._check_drive(held, *self.drives[self.count])
+                inputs.check_drive(held, *self.drives[self.count])
         return self._enter(block, index)
 
     def add_many(
@@ -288,7 +281,7 @@ class Scene:
         k = len(place)
         if isinstance(shapes, list | tuple) and any(isinstance(shape, list | tuple) for shape in shapes):
             raise InputError(f"add_many got shapes={shapes!r}; give one row of radii or of shapes.")
-        place = self._vectors("position", place, k)
+        place = inputs.vectors(self.dimension, "position", place, k)
         angular = Polygon | Polyhedron
         if isinstance(shapes, angular) or (np.ndim(shapes) == 1 and any(isinstance(s, angular) for s in shapes)):
             return self._add_angular(shapes, material, place, velocity, spin, rotation, fixed)
@@ -313,15 +306,12 @@ class Scene:
         if bad.size:
             raise InputError(f"add_many got the radius {radii[bad[0]]} at row {bad[0]}; give positive lengths.")
         index = self.materials.index(material)
-        speed, turning = self._vectors("velocity", velocity, k), self._spins(spin, k)
-        self._check_fixed(fixed, speed, turning)
+        placed = self._placed(place, velocity, spin, np.tile(making.ALONG, (k, 1)), fixed)
         unit = round_shape(1.0).mass_properties()
         masses = self.materials.densities[index] * unit.volume * radii**self.dimension
         moments = np.full(3, unit.inertia[2, 2] / unit.volume)
-        bodies = self._bodies(
-            place, np.tile([1.0, 0, 0, 0], (k, 1)), speed, turning,
-            FIXED if fixed else FREE, masses, masses[:, None] * radii[:, None] ** 2 * moments, radii, True,
-        )  # fmt: skip
+        inertia = masses[:, None] * radii[:, None] ** 2 * moments
+        bodies = making.bodies(placed, masses, inertia, size=radii, simple=True)
         rows = self.count + np.arange(k)
         self._enter(Tables(bodies, Balls(radii, np.zeros((k, 3)), rows, np.full(k, index)), NO_PLANES), index)
         return rows
@@ -338,82 +328,20 @@ class Scene:
         if len(shapes) != k:
             raise InputError(f"add_many got {len(shapes)} shapes and {k} positions; give as many of both.")
         index = self.materials.index(material)
-        speed, turning = self._vectors("velocity", velocity, k), self._spins(spin, k)
-        self._check_fixed(fixed, speed, turning)
-        orientation, kind, first = self._orientations(rotation, k), FIXED if fixed else FREE, self.count
-        blocks = []
-        for n, shape in enumerate(shapes):
-            row = slice(n, n + 1)
-            blocks.append(
-                self._solid(shape, index, place[row], orientation[row], speed[row], turning[row], kind, None, None)
-            )
-            self.count += 1
-        self.count = first
-        self._enter(join_all(blocks), index)
-        return first + np.arange(k)
+        placed = self._placed(place, velocity, spin, inputs.orientations(self.dimension, rotation, k), fixed)
+        stuff = self._stuff(index)
+        blocks = [making.solid(shape, placed.one(n), stuff) for n, shape in enumerate(shapes)]
+        return self._enter(join_all(blocks), index) + np.arange(k)
 
-    def _solid(self, shape, material, place, orientation, velocity, spin, kind, mass, inertia):
-        """The block of one solid body."""
-        properties = shape.mass_properties()
-        density = self.materials.densities[material]
-        m = density * properties.volume if mass is None else mass
-        if not (is_number(m) and m > 0):
-            raise InputError(f"A body got mass={mass!r}; give a positive number.")
-        if self.dimension == 2:  # turning about z only: the other moments never act
-            moments, axes = np.full(3, properties.inertia[2, 2]), np.eye(3)
-        else:
-            moments, axes = properties.principal
-        moments = moments * (m / properties.volume)
-        if inertia is not None:
-            given = as_numbers("inertia", inertia)
-            moments = np.broadcast_to(given, (3,)).copy() if given.shape in ((), (1,), (3,)) else np.zeros(3)
-            if not (np.isfinite(moments).all() and (moments > 0).all()):
-                raise InputError(f"A body got inertia={inertia!r}; give positive principal moments.")
-            if self.dimension == 3 and 2 * moments.max() > moments.sum() * (1 + 1e-12):
-                raise InputError(
-                    f"A body got inertia={inertia!r}, which no distribution of mass has; "
-                    "the largest principal moment is at most the sum of the two others."
-                )
-        radii, centres = shape.balls()
-        reach = (np.sqrt((centres**2).sum(axis=1)) + radii).max()
-        principal = quaternions.from_matrix(axes)
-        bodies = self._bodies(
-            place, quaternions.product(orientation, principal[None]), velocity, spin, kind, m, moments,
-            np.array([reach]), isinstance(shape, Sphere | Disk) and inertia is None, principal,
-        )  # fmt: skip
-        k = len(radii)
-        balls = Balls(radii, centres @ axes, np.full(k, self.count), np.full(k, material))
-        return Tables(bodies, balls, NO_PLANES, self._corners(shape, axes), self._rims(shape))
+    def _placed(self, place, velocity, spin, orientation, fixed) -> making.Placed:
+        """Bodies that are fixed or move freely, with the next numbers."""
+        speed = inputs.vectors(self.dimension, "velocity", velocity, len(place))
+        turning = inputs.spins(self.dimension, spin, len(place))
+        inputs.check_fixed(fixed, speed, turning)
+        return making.Placed(self.count, place, orientation, speed, turning, FIXED if fixed else FREE)
 
-    def _corners(self, shape, axes) -> Corners:
-        if isinstance(shape, Polygon):
-            parts = [np.concatenate([part, np.zeros((len(part), 1))], axis=1) for part in shape.parts]
-        else:
-            parts = [vertices @ axes for vertices, _ in getattr(shape, "solids", ())]
-        if not parts:
-            return NO_CORNERS
-        part = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        return Corners(np.concatenate(parts), np.full(len(part), self.count), part)
-
-    def _rims(self, shape) -> Rims:
-        rows = [
-            (corner, number, self.count, part)
-            for part, (_, faces) in enumerate(getattr(shape, "solids", ()))
-            for number, face in enumerate(faces)
-            for corner in face
-        ]
-        return Rims(*np.array(rows, dtype=np.int64).T) if rows else NO_RIMS
-
-    def _bodies(self, place, orientation, velocity, spin, kind, mass, inertia, size, simple, principal=None) -> Bodies:
-        k = len(place)
-        identity = np.array([1.0, 0, 0, 0])
-        return Bodies(
-            self.count + np.arange(k), place, orientation,
-            np.tile(identity if principal is None else principal, (k, 1)),
-            velocity, spin, np.broadcast_to(np.asarray(mass, dtype=float), (k,)).copy(),
-            np.broadcast_to(inertia, (k, 3)).copy(), np.full(k, kind, dtype=np.int8), np.full(k, simple), size,
-            np.zeros(k, dtype=np.int8),
-        )  # fmt: skip
+    def _stuff(self, material: int) -> making.Stuff:
+        return making.Stuff(material, self.materials.densities[material])
 
     def _enter(self, block: Tables, material: int) -> int:
         first, added = self.count, len(block.bodies.mass)
@@ -465,7 +393,7 @@ class Scene:
         for name, value in (("stiffness", stiffness), ("damping", damping), ("length", length)):
             if not (is_number(value) and value >= 0):
                 raise InputError(f"spring got {name}={value!r}; give a finite number >= 0.")
-        ends = self._vectors("anchor", anchor, 1), self._vectors("other", other, 1)
+        ends = (inputs.vectors(self.dimension, name, end, 1) for name, end in (("anchor", anchor), ("other", other)))
         row = np.array([int(first)]), np.array([-1 if second is None else int(second)])
         self._springs.append(Springs(*row, *ends, *(np.array([float(v)]) for v in (stiffness, damping, length))))
 
@@ -488,53 +416,7 @@ class Scene:
                 "use Disk, Polygon and HalfPlane with gravity of length 2, Sphere, Polyhedron and Plane with length 3."
             )
 
-    @staticmethod
-    def _check_fixed(fixed, velocity, spin) -> None:
-        if fixed and (velocity.any() or spin.any()):
-            raise InputError(
-                "A body got fixed=True and a velocity or spin; leave them out, or drive it with motion=..."
-            )
-
-    def _held(self, free, fixed) -> int:
-        """The directions that are held, as bits (see `motion`); 0 where ``free`` is not given."""
-        if free is None:
-            return 0
-        d, flat = self.dimension, self.dimension == 2
-        bits = every = 59 if flat else 63
-        words = ["turn"] if flat else ["turn", *(f"turn-{axis}" for axis in AXES)]
-        for word in free.replace(",", " ").split() if isinstance(free, str) else ("",):
-            if word in words:
-                bits &= ~(56 if word == "turn" else 8 << AXES.index(word[-1]))
-            elif word and set(word) <= set(AXES[:d]):
-                for letter in word:
-                    bits &= ~(1 << AXES.index(letter))
-            else:
-                raise InputError(
-                    f'A body got free={free!r}; name directions such as "y" or "{AXES[:d]}", and '
-                    f"{', '.join(words)} for turning."
-                )
-        if bits == every or fixed:
-            raise InputError(f"A body got free={free!r}" + (" and fixed=True; give one of them." if fixed else "; name "
-                             "a direction, or add fixed=True."))  # fmt: skip
-        if bits >> 3 not in (0, 7, 6, 5, 3):
-            raise InputError(f"A body got free={free!r}; let it turn about all axes, about one, or not at all.")
-        if bits == 0:
-            raise InputError(f"A body got free={free!r}, which is all; leave free out.")
-        return bits
-
-    def _check_held(self, held, velocity, spin) -> None:
-        both = np.concatenate([velocity[0], spin[0]])
-        if held and any(both[k] and (held >> k) & 1 for k in range(6)):
-            raise InputError("A body got a velocity or spin in a direction in which it is held; give motion=... there.")
-
-    def _check_drive(self, held, velocity, spin) -> None:
-        """Turning that is driven goes with turning that is held about all axes."""
-        if np.any(np.asarray(spin(0.0))) and held >> 3 != 7:
-            raise InputError(
-                "A body got motion=Drive(spin=...) and turns freely about an axis; hold its turning, or leave the spin."
-            )
-
-    def _wall_mass(self, shape, held, mass, orientation) -> float:
+    def _wall_mass(self, shape, held, mass) -> float:
         """The mass of a wall that moves freely; nan where it is that of all other free bodies, which `freeze` knows."""
         if held >> 3 != 7:
             raise InputError(f"{shape!r} has no centre to turn about; let it move freely, not turn.")
@@ -543,61 +425,6 @@ class Scene:
         if not (is_number(mass) and mass > 0):
             raise InputError(f"A body got mass={mass!r}; give a positive number.")
         return float(mass)
-
-    def _vectors(self, name, value, k) -> np.ndarray:
-        """(k, 3) array from vectors of the scene's dimension."""
-        out = np.zeros((k, 3))
-        if value is not None:
-            array = as_numbers(name, value)
-            if array.shape not in ((self.dimension,), (k, self.dimension)) or not np.isfinite(array).all():
-                raise InputError(
-                    f"{name} has the shape {array.shape} or contains nan; give finite numbers of shape "
-                    f"({self.dimension},)" + (f" or ({k}, {self.dimension})." if k > 1 else ".")
-                )
-            out[:, : self.dimension] = array
-        return out
-
-    def _spins(self, value, k) -> np.ndarray:
-        if self.dimension == 3:
-            return self._vectors("spin", value, k)
-        out = np.zeros((k, 3))
-        if value is not None:
-            array = as_numbers("spin", value)
-            if array.shape not in ((), (1,), (k,)) or not np.isfinite(array).all():
-                raise InputError(f"spin is {value!r}; in 2D give one finite number (rad/s) per body.")
-            out[:, 2] = array
-        return out
-
-    def _orientation(self, rotation) -> np.ndarray:
-        if rotation is None:
-            return np.array([[1.0, 0, 0, 0]])
-        value = as_numbers("rotation", rotation)
-        if self.dimension == 2:
-            if value.size != 1 or not np.isfinite(value).all():
-                raise InputError(f"rotation is {rotation!r}; in 2D give an angle (rad).")
-            half = 0.5 * float(value.item())
-            return np.array([[math.cos(half), 0, 0, math.sin(half)]])
-        if value.shape != (4,) or not np.isfinite(value).all() or not value @ value > 0:
-            raise InputError(f"rotation is {rotation!r}; in 3D give a quaternion (w, x, y, z).")
-        return value[None] / math.sqrt(value @ value)
-
-    def _orientations(self, rotation, k) -> np.ndarray:
-        """(k, 4) from one rotation for all or one each."""
-        if rotation is None:
-            return np.tile([1.0, 0, 0, 0], (k, 1))
-        value = as_numbers("rotation", rotation)
-        one = () if self.dimension == 2 else (4,)
-        if value.shape not in (one, (1, *one), (k, *one)) or not np.isfinite(value).all():
-            what = "angle (rad)" if self.dimension == 2 else "quaternion (w, x, y, z)"
-            raise InputError(f"rotation has the shape {value.shape} or contains nan; give one {what} per body.")
-        return np.concatenate([self._orientation(each) for each in np.broadcast_to(value, (k, *one))])
-
-    def _drive(self, motion):
-        drive = motion if isinstance(motion, Drive) else Drive(velocity=motion)
-        d, s = self.dimension, 1 if self.dimension == 2 else 3
-        velocity = np.zeros(d) if np.isscalar(drive.velocity) and drive.velocity == 0 else drive.velocity
-        spin = np.zeros(s) if np.isscalar(drive.spin) and drive.spin == 0 else drive.spin
-        return as_function(velocity, d, "motion velocity"), as_function(spin, s, "motion spin")
 
     # ---- the door --------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from ..errors import ConvergenceError, ConvergenceWarning, InputError, is_number, is_one_of
+from ..errors import ConvergenceError, ConvergenceWarning, InputError, check_policy, is_number
 from ..problem.dense import project
 from ..problem.form import ContactProblem
 from ..problem.solving import solve
@@ -132,8 +132,7 @@ def integrate(
             raise InputError(f"{label} is {value!r}; give a positive number, or leave it out.")
     if not (isinstance(samples, int) and samples >= 2) or not (isinstance(max_events, int) and max_events >= 1):
         raise InputError(f"samples={samples!r} and max_events={max_events!r}; give whole numbers, 2 and 1 at least.")
-    if not is_one_of(on_failure, ("warn", "raise", "ignore")):
-        raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
+    check_policy(on_failure)
     if not isinstance(system, System):
         raise InputError(f"events.integrate got {system!r}; give a System.")
     state = system.start(q, u, time)

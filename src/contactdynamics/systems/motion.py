@@ -14,10 +14,10 @@ from ..errors import (
     EnergyWarning,
     InputError,
     check_function,
+    check_policy,
     count_of_steps,
     energy_message,
     is_number,
-    is_one_of,
     is_whole,
 )
 from ..state import State, Step
@@ -130,8 +130,7 @@ def integrate(
     advance = _resolve(scheme)
     if not isinstance(system, System):
         raise InputError(f"integrate got {system!r}; give a System.")
-    if not is_one_of(on_failure, ("warn", "raise", "ignore")):
-        raise InputError(f"on_failure is {on_failure!r}; choose 'warn', 'raise' or 'ignore'.")
+    check_policy(on_failure)
     if not (is_number(step) and step > 0):
         raise InputError(f"The step is {step!r}; give a positive time, for example step=1e-3.")
     if start is None and (q is None or u is None):

@@ -6,16 +6,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from ..errors import InputError, is_whole
+from ..errors import InputError
+from .packing import chosen
 
 OURS = {"vtk": (".vtp", ".pvd"), "csv": (".csv",)}  # endings of what an earlier export left in a folder
-
-
-def chosen(recording, every: int) -> list[int]:
-    """The numbers of each ``every``-th frame; the last one is always in."""
-    if not is_whole(every, 1):
-        raise InputError(f"every is {every!r}; give a whole number of frames >= 1.")
-    return sorted({*range(0, len(recording), int(every)), len(recording) - 1})
 
 
 @contextlib.contextmanager

@@ -15,8 +15,9 @@ from .. import quaternions
 from ..errors import InputError, is_number, is_whole
 from ..state import FIXED, FREE, Frame
 from . import packing
-from .export import chosen, new_file
+from .export import new_file
 from .measures import in_space, measure, outlines, quaternions_of, touching
+from .packing import chosen
 
 VIRIDIS = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
 FORCES = ("#fdbb84", "#ef6548", "#b2182b", "#5b0f00")

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import InputError, is_whole
 from ..state import FREE, Frame
 from .measures import in_space, measure, outlines, quaternions_of, radii_and_volumes, touching
 
@@ -25,6 +26,13 @@ FLOOR = 1e-5  # of the largest value in a frame: below, codes count evenly
 TURN = 4095  # parts of a component of a quaternion
 CURVE_POINTS = 1500
 CURVES = ("kinetic", "potential", "contact work", "residual", "sweeps", "overlap / radius", "contacts")
+
+
+def chosen(recording, every: int) -> list[int]:
+    """The numbers of each ``every``-th frame; the last one is always in."""
+    if not is_whole(every, 1):
+        raise InputError(f"every is {every!r}; give a whole number of frames >= 1.")
+    return sorted({*range(0, len(recording), int(every)), len(recording) - 1})
 
 
 def box(columns: dict[str, np.ndarray], about: dict | None = None) -> bytes:

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._version import __version__
 from ..display import LONGEST
+from ..scenes.frames import Moment, make_frame
 from ..state import Frame
 from . import packing
 
@@ -70,14 +71,12 @@ class Still:
     """The present state of a simulation, as a run of one frame."""
 
     def __init__(self, simulation):
-        from ..files.hdf5 import make_frame
-
         self.frame, tables = simulation.frame(), simulation.by_number()
         b = tables.bodies
         still = tables._replace(bodies=b._replace(position=np.zeros_like(b.position), orientation=b.principal))
         d, none = self.frame.dimension, type(self.frame.contacts)(*(part[:0] for part in self.frame.contacts))
         laws = simulation.scene.materials.laws()
-        self._shapes = make_frame(0.0, 0, 1.0, d, np.zeros(d), still, none, laws)
+        self._shapes = make_frame(Moment.none(d), still, none, laws)
         self.times, self.path = np.array([self.frame.time]), Path(f"t = {self.frame.time:.6g}")
         self.parameters = {"materials": [{"name": name} for name in simulation.scene.materials.names]}
         self.log = {"time": np.zeros(0)}
@@ -173,12 +172,10 @@ class Page:
 
 def page_of(source, *, every: int | None = None, contacts: bool = True) -> Page:
     """The page of a recording: each ``every``-th frame; without it, as many frames as a notebook takes easily."""
-    from .export import chosen
-
     if every is None:
         sample = max(len(packing.group_box([source[len(source) - 1].inside()], packing.shapes_of(source.shapes()))), 1)
         every = max(1, -(-len(source) * sample * 4 // (3 * int(LARGEST))))
-    return Page(Pieces(source, chosen(source, every), contacts=contacts))
+    return Page(Pieces(source, packing.chosen(source, every), contacts=contacts))
 
 
 def page_of_simulation(simulation) -> Page:
