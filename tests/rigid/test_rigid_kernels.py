@@ -312,8 +312,9 @@ def moment(request, monkeypatch):
             rows=rows.copy(), mobility=copy(mobility), kinds=twins, simple=first, m=len(first.pair), general=second,
             g=len(second.pair), kappa=mobility.kappa, scale=goal.scale, pairs=copy(sim.contact_set.searches[0].found),
             before=sim._before.copy(), free=sim._free.copy(), sim=sim, position=sim.bodies.position.copy(),
-            orientation=sim.bodies.orientation.copy(), places=near.places.copy(), normals=near.normals.copy(),
-            points=near.points.copy(), d=d, n=len(rows), h=2e-3, anticipate=penetration == "anticipate", step=sim.steps,
+            orientation=sim.bodies.orientation.copy(), places=near.places.copy(), normals=near.flats.normals.copy(),
+            points=near.flats.points.copy(), d=d, n=len(rows), h=2e-3, step=sim.steps,
+            anticipate=penetration == "anticipate",
         ))  # fmt: skip
         return solvers.nlgs(rows, mobility, kinds, goal, scratch, meeting)
 

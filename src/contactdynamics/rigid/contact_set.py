@@ -13,6 +13,7 @@ import numpy as np
 from .._jit import clock
 from ..errors import InputError
 from ..problem.solving import solve
+from ..scenes.frames import no_contacts
 from ..state import FREE, Contacts
 from . import assembly, motion, restraint
 from .equations.contract import Mobility
@@ -71,7 +72,7 @@ class ContactSet:
         self.near = Neighbours(space, length)
         self.cell_mass = None  # (3, 3) inverse masses of the rows of a moving cell
         self._kinds_of_search = tuple(kind() for kind in SEARCHES)
-        self.searches, self.equations = [], []
+        self.searches, self.equations, self.count = [], [], 0  # active contacts of all kinds
         self._together = Together()
 
     def derive(self, model) -> None:
@@ -91,15 +92,11 @@ class ContactSet:
         self.equations = [old.get(type(kind), kind) for kind in kinds]  # their arrays have room already
         for equations in self.equations:
             equations.clear()
+        self.count = 0
         self._numbers, self._scratch = np.array([e.number for e in self.equations], dtype=np.int64), None
         self._as_found = None
 
     # ---- the verbs of a step -----------------------------------------------------------------------------------------
-
-    @property
-    def count(self) -> int:
-        """Active contacts of all kinds."""
-        return sum([equations.count for equations in self.equations])
 
     def detect(self, model, step: Step, rows) -> None:
         """Find the active contacts at the present positions."""
@@ -128,6 +125,7 @@ class ContactSet:
         """The equations of the active contacts, with the first guess added to ``rows``; returns sum (rho b)^2."""
         counts = {number: count for search in self.searches for number, count in search.counts().items()}
         plans = tuple([equations.make_room(counts[equations.number]) for equations in self.equations])
+        self.count = sum([equations.count for equations in self.equations])
         if not self.count:
             return 0.0
         if counts.get(DIAGONAL) or self.count > SMALL:
@@ -181,16 +179,19 @@ class ContactSet:
         if self._resting and not any(np.count_nonzero(search.status) for search in self._resting):
             # what such a step leaves would stay as a displacement; 1e-13 is a rounding
             tolerance = min(tolerance, max(1e-13, tolerance * min(search.first for search in self._resting)))
-        ahead = all(equations.ahead for equations in self.equations if equations.count)
-        shared = 0 if self.cell_mass is None else 3
-        goal = Goal(float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), shared)
+        active = [equations for equations in self.equations if equations.count]
+        ahead, shared = all(equations.ahead for equations in active), 0 if self.cell_mass is None else 3
+        worth = WORTH * max(1.0, self.count / OF) if self._resting and self._able(settings, active) else math.inf
+        goal = Goal(
+            float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), shared, worth
+        )
         kinds = tuple([equations.kind() for equations in self.equations])
         run = self._sweep if settings.own is None else self._run_own
         done, steps, finer = 0, 0, 0
         while True:
             found, answer = run(model, step, rows, mobility, kinds, goal, settings)
             done, steps = done + found.iterations, steps + answer.iterations
-            if not self._restrain(step, rows):
+            if not self._restrain(step, rows, kinds):
                 break
             found = self._measured(rows, mobility, kinds, goal, settings)
             asked = settings.tolerance if steps else tolerance
@@ -201,25 +202,28 @@ class ContactSet:
             elif done >= settings.max_iterations:
                 break
             goal = goal._replace(max_iterations=max(0, settings.max_iterations - done))
-        found, answer = found._replace(iterations=done), answer._replace(iterations=steps)
-        before = sum(equations.count for equations in self.equations[: found.kind])
+        if done != found.iterations or steps != answer.iterations:
+            found, answer = found._replace(iterations=done), answer._replace(iterations=steps)
+        before = sum([equations.count for equations in self.equations[: found.kind]])
         return found, before + self.equations[found.kind].rank(found.worst), answer
 
     def _measured(self, rows, mobility, kinds, goal: Goal, settings: Settings):
         """The errors of what is there, as a `Solution`."""
         return ALONE(settings.solver, rows, mobility, kinds, goal._replace(max_iterations=0), self._scratch)
 
+    def _able(self, settings: Settings, active) -> bool:
+        """Whether the contacts of the equations ``active`` may be solved all together."""
+        return settings.together and self.cell_mass is None and all(equations.plain for equations in active)
+
     def _sweep(self, model, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings):
         """Sweeps and, where they are not enough, all contacts together."""
         team = settings.team if self.count > SMALL else ALONE
-        active = [equations for equations in self.equations if equations.count]
-        able = settings.together and self.cell_mass is None and all(equations.plain for equations in active)
-        worth = WORTH * max(1.0, self.count / OF) if able and goal.rest else math.inf
-        found = team(settings.solver, rows, mobility, kinds, goal._replace(worth=worth), self._scratch)
+        found = team(settings.solver, rows, mobility, kinds, goal, self._scratch)
         error = error_of(found.residual, found.left)
         if not settings.together or error <= goal.tolerance:
             return found, NOTHING
-        if not able:
+        active = [equations for equations in self.equations if equations.count]
+        if not self._able(settings, active):
             why = "cohesion, tension and moments" if self.cell_mass is None else "cells that move"
             return found, NOTHING._replace(told=f"{why} are left to the sweeps")
         done, steps = found.iterations, 0
@@ -235,7 +239,7 @@ class ContactSet:
             if error <= settings.tolerance or not answer.iterations:
                 break
             if done < goal.max_iterations:
-                more = goal._replace(max_iterations=goal.max_iterations - done)
+                more = goal._replace(max_iterations=goal.max_iterations - done, worth=math.inf)
                 found = team(settings.solver, rows, mobility, kinds, more, self._scratch)
                 done, error = done + found.iterations, error_of(found.residual, found.left)
                 if error <= settings.tolerance:
@@ -266,23 +270,18 @@ class ContactSet:
         found = self._measured(rows, mobility, kinds, goal, settings)
         return found._replace(iterations=report.iterations), NOTHING
 
-    def _restrain(self, step: Step, rows) -> bool:
+    def _restrain(self, step: Step, rows, kinds) -> bool:
         """Shrink the impulses of groups of bodies that would gain energy by what the solver left: see `restraint`.
 
         Returns whether there are such.
         """
-        active = [equations for equations in self.equations if equations.count]
-        group, count = restraint.groups(rows, active)
-        if self.cell_mass is not None and self.cell_mass.any():  # all hang together by the cell
-            group, count = np.zeros(len(rows), dtype=group.dtype), 1
-        sums = np.zeros((count, 3))
-        for equations in active:
-            equations.add_powers(step, rows, group, sums)
-        factor = restraint.factors(sums)
-        if factor.min() >= 1.0:
+        cell = self.cell_mass is not None and bool(self.cell_mass.any())
+        group, factor, least = restraint.gains(rows, step.free, kinds, cell)
+        if least >= 1.0:
             return False
-        for equations in active:
-            equations.shrink(rows, group, factor)
+        for equations in self.equations:
+            if equations.count:
+                equations.shrink(rows, group, factor)
         restraint.slow(rows, step.free, group, factor)
         return True
 
@@ -334,7 +333,7 @@ class ContactSet:
 
     def described(self, model, rows) -> Contacts:
         """The contacts of the step with their frames, in the scene's dimension; kind after kind, in order."""
-        d, identity, parts = model.dimension, model.bodies.identity, [_no_contacts(model.dimension)]
+        d, identity, parts = model.dimension, model.bodies.identity, [no_contacts(model.dimension)]
         for e in self.equations:
             search, x = self._home[e.number], e.explicit(rows, d)
             parts.append(Contacts(
@@ -447,11 +446,3 @@ def by_direction(bodies) -> np.ndarray:
     """(N, 3) inverse masses by direction: none where a body is held, or does not move freely."""
     free = (bodies.kind == FREE)[:, None] & ((bodies.held[:, None] >> np.arange(3)) & 1 == 0)
     return free / bodies.mass[:, None]
-
-
-def _no_contacts(d: int) -> Contacts:
-    """None, in ``d`` dimensions."""
-    return Contacts(
-        np.zeros((0, 2), dtype=np.int64), np.zeros((0, d)), np.zeros((0, d)), np.zeros(0), np.zeros((0, d)),
-        np.zeros((0, d, d)), np.zeros(0, dtype=np.int8), np.zeros((0, 3 if d == 3 else 1)),
-    )  # fmt: skip

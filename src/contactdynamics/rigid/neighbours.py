@@ -41,6 +41,15 @@ class Lists(NamedTuple):
     largest: float  # radius of the largest ball, m
 
 
+class Flats(NamedTuple):
+    """The planes (K,) where they are."""
+
+    points: np.ndarray  # (K, 3) m
+    normals: np.ndarray  # (K, 3)
+    body: np.ndarray  # (K,)
+    material: np.ndarray  # (K,)
+
+
 class Listed(NamedTuple):
     """The neighbour lists alone, as searches read them."""
 
@@ -70,6 +79,17 @@ def place_balls(position, orientation, centre, body, out):
             dx, dy, dz = quaternions.rotate(orientation[k], centre[i, 0], centre[i, 1], centre[i, 2])
             x, y, z = x + dx, y + dy, z + dz
         out[i, 0], out[i, 1], out[i, 2] = x, y, z
+
+
+@kernel
+def place_all(position, orientation, balls, ball_body, places, planes, plane_body, points, normals):
+    """Centres of the ``balls`` (S, 3), points and normals of the ``planes`` (K, 3) in space."""
+    place_balls(position, orientation, balls, ball_body, places)
+    for p in range(plane_body.size):
+        k = plane_body[p]
+        x, y, z = quaternions.rotate(orientation[k], planes[p, 0], planes[p, 1], planes[p, 2])
+        normals[p, 0], normals[p, 1], normals[p, 2] = 0.0 + x, 0.0 + y, 0.0 + z  # no -0.0
+        points[p, 0], points[p, 1], points[p, 2] = position[k, 0], position[k, 1], position[k, 2]
 
 
 @kernel(inline=True)
@@ -376,13 +396,12 @@ class Neighbours:
         arm = np.sqrt((balls.centre**2).sum(axis=1)) + balls.radius
         self.reach = 2.0 * float(arm.max(initial=0.0))  # no two bodies that touch are farther apart
         planes = len(model.planes.body)
-        self.points, self.normals = np.empty((planes, 3)), np.empty((planes, 3))
-        self._plane, self._origin = np.arange(planes), np.zeros((planes, 3))
+        self.flats = Flats(np.empty((planes, 3)), np.empty((planes, 3)), model.planes.body, model.planes.material)
 
     @property
     def listed(self) -> Listed:
         """The present lists."""
-        return Listed(*self.lists[:3])
+        return Listed(self.lists.start, self.lists.count, self.lists.other)
 
     @property
     def places(self) -> np.ndarray:
@@ -391,14 +410,10 @@ class Neighbours:
 
     def place(self, model) -> None:
         """Put balls and planes where their bodies are."""
-        bodies, planes = model.bodies, model.planes
+        bodies, balls, planes, flats = model.bodies, model.balls, model.planes, self.flats
         self._position = bodies.position
-        place_balls(bodies.position, bodies.orientation, model.balls.centre, model.balls.body, self.places)
-        if len(planes.body):
-            self.points = bodies.position[planes.body]  # (K, 3)
-            self.normals = np.empty((len(planes.body), 3))
-            turned = bodies.orientation[planes.body]
-            place_balls(self._origin, turned, planes.normal, self._plane, self.normals)
+        place_all(bodies.position, bodies.orientation, balls.centre, balls.body, self.places, planes.normal, flats.body,
+                  flats.points, flats.normals)  # fmt: skip
 
     def _carried(self, rows) -> np.ndarray:
         """The velocities of the bodies beyond that of a moving cell, which carries the places of the lists."""
@@ -441,5 +456,7 @@ class Neighbours:
         """A copy with arrays of its own."""
         other = copy.copy(self)
         other.spheres = self.spheres._replace(places=np.empty_like(self.places))
+        points, normals = np.empty_like(self.flats.points), np.empty_like(self.flats.normals)
+        other.flats = self.flats._replace(points=points, normals=normals)
         other.lists = self.lists and Lists(*map(copy.copy, self.lists))
         return other

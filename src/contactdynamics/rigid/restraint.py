@@ -14,8 +14,10 @@ proportion 1 - s to s, so that a heap sinks as one body, by what its ground coul
 """
 
 import numpy as np
+from numba import literal_unroll
 
 from .._jit import kernel
+from .equations.contract import add_powers
 
 ROUNDING = 1e-14  # of the powers summed without sign: not a gain
 
@@ -51,23 +53,35 @@ def label(parent):
     return count
 
 
-def groups(rows: np.ndarray, active) -> tuple[np.ndarray, int]:
-    """(N,) the group of each body, those that hang together by contacts of the equations ``active``; their count."""
-    parent = np.arange(len(rows))
-    for equations in active:
-        join(equations.active.a, equations.active.b, rows, parent)
-    return parent, label(parent)
-
-
 @kernel
 def factors(sums):
-    """(G,) by what the impulses of each group are to be multiplied; ``sums`` (G, 3): see `Equations.add_powers`."""
+    """(G,) by what the impulses of each group are to be multiplied; ``sums`` (G, 3): see `Kernels`."""
     out = np.ones(sums.shape[0])
     for g in range(out.size):
         gain, size = sums[g, 0], sums[g, 1]
         if gain > ROUNDING * sums[g, 2]:
             out[g] = max(0.0, 1.0 - gain / size) if size > 0.0 else 0.0
     return out
+
+
+@kernel
+def gains(rows, free, kinds, one):
+    """The group (N,) of each body, those that hang together by contacts, the factor (G,) of each, and the least one.
+
+    ``one``: all hang together, by a cell that moves.
+    """
+    group = np.arange(rows.shape[0])
+    for kind in literal_unroll(kinds):
+        join(kind.contacts.a, kind.contacts.b, rows, group)
+    count = label(group)
+    if one:
+        group[:] = 0
+        count = 1
+    sums = np.zeros((count, 3))
+    for kind in literal_unroll(kinds):
+        add_powers(free, rows, kind.contacts, group, sums)
+    factor = factors(sums)
+    return group, factor, factor.min()
 
 
 @kernel

@@ -104,12 +104,6 @@ class Equations(Protocol):
     def kind(self) -> Kind:
         """The arrays of the active contacts, for the solvers."""
 
-    def add_powers(self, step, rows, group, sums) -> None:
-        """Add P . (U - r), P . (U - U_free) and |P| |U - r| to the ``sums`` (G, 3) of their groups.
-
-        ``group`` (N,) has the group of each body; one that does not move freely has none.
-        """
-
     def shrink(self, rows, group, factor) -> None:
         """Multiply the impulses of each group by its ``factor`` (G,)."""
 
@@ -141,9 +135,10 @@ class Kernels(NamedTuple):
     of the change, sum W |dP|^2. ``measure(rows, mobility, contacts, some, shares)`` returns the sums over ``some`` of
     |natural map|^2, |P|^2, the contact that loses most and what it loses, |b(U, P)|, P.P / rho, what is lost, and the
     number of contacts that sink. A contact loses |b(U, P)| + |natural map|^2 / rho, an energy: what the law would not
-    do with this P and U, and where P = 0 the motion that it would stop; ``shares`` gets it. The others are the verbs of
-    `Equations`: ``store(rows, contacts, kappa, tolerance, found)``, ``separations(rows, contacts)`` and
-    ``add_powers(free, rows, contacts, group, sums)``.
+    do with this P and U, and where P = 0 the motion that it would stop; ``shares`` gets it.
+    ``add_powers(free, rows, contacts, group, sums)`` adds P . (U - r), P . (U - U_free) and |P| |U - r| to the ``sums``
+    (G, 3) of their groups; ``group`` (N,) has the group of each body, one that does not move freely has none.
+    ``store(rows, contacts, kappa, tolerance, found)`` and ``separations(rows, contacts)`` are verbs of `Equations`.
     """
 
     sweep: object
@@ -166,6 +161,11 @@ def measure(rows, mobility, contacts, some, shares):
     return KERNELS[type(contacts)].measure(rows, mobility, contacts, some, shares)
 
 
+def add_powers(free, rows, contacts, group, sums):
+    """The powers of the kind to which ``contacts`` belong: see `Kernels`."""
+    return KERNELS[type(contacts)].add_powers(free, rows, contacts, group, sums)
+
+
 @overload(sweep)
 def _compiled_sweep(rows, mobility, contacts, some, beta, last):
     chosen = KERNELS[contacts.instance_class].sweep
@@ -176,6 +176,12 @@ def _compiled_sweep(rows, mobility, contacts, some, beta, last):
 def _compiled_measure(rows, mobility, contacts, some, shares):
     chosen = KERNELS[contacts.instance_class].measure
     return lambda rows, mobility, contacts, some, shares: chosen(rows, mobility, contacts, some, shares)
+
+
+@overload(add_powers)
+def _compiled_powers(free, rows, contacts, group, sums):
+    chosen = KERNELS[contacts.instance_class].add_powers
+    return lambda free, rows, contacts, group, sums: chosen(free, rows, contacts, group, sums)
 
 
 START = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0  # of the sums of `measure`, before the first contact

@@ -93,10 +93,6 @@ class Held:
         """(count,) U_n."""
         return self.kernels.separations(rows, self.active)
 
-    def add_powers(self, step, rows, group, sums) -> None:
-        """Add the powers of the contacts to the ``sums`` (G, 3) of their groups."""
-        self.kernels.add_powers(step.free, rows, self.active, group, sums)
-
     def shrink(self, rows, group, factor) -> None:
         """Multiply the impulses of each group by its ``factor`` (G,)."""
         a, b = self.active.a, self.active.b

@@ -19,6 +19,7 @@ from .recovery import recover_pairs
 
 ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers, and taken as such
 MEMORY = ("first", "second", "impulse", "moment", "status")
+HERE = 0.0, 0.0, 0.0  # shift of a body that is not met in an image
 ROOM = 1.03  # of arrays that follow the number of contacts, over what is needed
 
 
@@ -33,12 +34,16 @@ class Rules(NamedTuple):
     outlined: np.ndarray  # (S,) balls that only hold a part of a polygon: left out
     pulls: bool  # whether some law is sticky
     shaped: bool  # whether some ball is outlined
+    material: np.ndarray  # (S,) of the balls
+    moments: bool  # whether some pair may have a moment
     border: bool  # whether contacts across the border of the cell are full ones: it moves
+    length: float  # of a cell that moves, else 0: see `equations.full`, m
 
 
 @kernel(inline=True)
-def normal_velocity(rows, a, b, nx, ny, nz, px, py, pz, sx, sy, sz, position):
-    """U_n of a pair of bodies at the point p of b, s from its image; the spin of a ball has no part in it."""
+def normal_velocity(rows, a, b, normal, point, shift, position):
+    """U_n of a pair of bodies at the ``point`` of b, ``shift`` from its image; the spin of a ball has no part in it."""
+    (nx, ny, nz), (px, py, pz), (sx, sy, sz) = normal, point, shift
     u = (rows[b, 0] - rows[a, 0]) * nx + (rows[b, 1] - rows[a, 1]) * ny + (rows[b, 2] - rows[a, 2]) * nz
     for side in range(2):
         body, sign = (a, -1.0) if side == 0 else (b, 1.0)
@@ -79,25 +84,27 @@ def takes_part(gap, held, status, keep, sticky, near, anticipate, u, h, size):
 
 
 @kernel
-def find_ball_contacts(space, spheres, material, lists, rules, position, outlook, length, old, out):
-    """Active pairs of balls, in order, into ``out``; returns their number (more than its room: do it again).
-
-    ``length`` of a moving cell: see `equations.full`.
-    """
+def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out):
+    """Active pairs of balls, in order, into ``out``; returns their number (more than its room: do it again)."""
     # Arrays out of the tuples once: taken inside the loop, each is counted as a reference again and again.
     first, second, rule, kind, gaps, normal, source, bodies_a, bodies_b = (
         out.first, out.second, out.law, out.kind, out.gap, out.normal, out.source, out.a, out.b
     )  # fmt: skip
     places, radius, body = spheres.places, spheres.radius, spheres.body
     start, count, other = lists.start, lists.count, lists.other
-    law_index, simple_law, sticky_law, near_law, simple_body, outlined, pulls, shaped, border = rules
-    one, two, h, slack, anticipate, keep = outlook
+    law_index, simple_law, sticky_law, near_law = rules.law_index, rules.simple_law, rules.sticky, rules.near
+    simple_body, outlined, material, shaped, border, length = (
+        rules.simple_body, rules.outlined, rules.material, rules.shaped, rules.border, rules.length
+    )  # fmt: skip
+    one, two, h, slack, anticipate, keep = (
+        outlook.one, outlook.two, outlook.h, outlook.slack, outlook.anticipate, outlook.keep
+    )  # fmt: skip
     known_first, known_second, known_status, known = old.first, old.second, old.status, old.balls
     longest = 1
     for i in range(count.size):
         longest = max(longest, count[i] + 1)
     found, k, room, near = 0, 0, first.size, np.empty(longest, dtype=np.int32)
-    wide = anticipate or pulls  # open gaps may take part
+    wide = anticipate or rules.pulls  # open gaps may take part
     for i in range(radius.size):
         a, made, plain = body[i], material[i], simple_body[body[i]]
         xi, yi, zi, ri = places[i, 0], places[i, 1], places[i, 2], radius[i] + slack
@@ -130,9 +137,10 @@ def find_ball_contacts(space, spheres, material, lists, rules, position, outlook
                     v = (two[b, 0] - two[a, 0]) * nx + (two[b, 1] - two[a, 1]) * ny + (two[b, 2] - two[a, 2]) * nz
                     sx, sy, sz = image(space, places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi)
                     if one[a, 7] == 1.0 or one[b, 7] == 1.0:  # not balls: their spins have a part in it
-                        px, py, pz = places[j, 0] - r * nx, places[j, 1] - r * ny, places[j, 2] - r * nz
-                        u = normal_velocity(one, a, b, nx, ny, nz, px, py, pz, sx, sy, sz, position)
-                        v = normal_velocity(two, a, b, nx, ny, nz, px, py, pz, sx, sy, sz, position)
+                        along, shift = (nx, ny, nz), (sx, sy, sz)
+                        point = places[j, 0] - r * nx, places[j, 1] - r * ny, places[j, 2] - r * nz
+                        u = normal_velocity(one, a, b, along, point, shift, position)
+                        v = normal_velocity(two, a, b, along, point, shift, position)
                     if border:
                         u += image_velocity(one, nx, ny, nz, sx, sy, sz, length)
                         v += image_velocity(two, nx, ny, nz, sx, sy, sz, length)
@@ -155,18 +163,21 @@ def find_ball_contacts(space, spheres, material, lists, rules, position, outlook
 
 
 @kernel
-def find_plane_contacts(spheres, material, normals, points, planes, rules, position, outlook, old, at, out):
+def find_plane_contacts(spheres, flats, rules, position, outlook, old, at, out):
     """Active pairs of a plane and a ball, in order, into ``out`` from row ``at`` on; returns the row after them."""
     first, second, rule, kind, gaps, normal, source, bodies_a, bodies_b = (
         out.first, out.second, out.law, out.kind, out.gap, out.normal, out.source, out.a, out.b
     )  # fmt: skip
     places, radius, body, body_kind = spheres.places, spheres.radius, spheres.body, spheres.kind
-    plane_body, plane_material = planes.body, planes.material
-    law_index, simple_law, sticky_law, near_law, simple_body, outlined, pulls, _, _ = rules
-    one, two, h, slack, anticipate, keep = outlook
+    normals, points, plane_body, plane_material = flats.normals, flats.points, flats.body, flats.material
+    law_index, simple_law, sticky_law, near_law = rules.law_index, rules.simple_law, rules.sticky, rules.near
+    simple_body, outlined, material = rules.simple_body, rules.outlined, rules.material
+    one, two, h, slack, anticipate, keep = (
+        outlook.one, outlook.two, outlook.h, outlook.slack, outlook.anticipate, outlook.keep
+    )  # fmt: skip
     known_first, known_second, known_status = old.first, old.second, old.status
     found, k, known, room = at, old.balls, old.first.size, first.size
-    wide = anticipate or pulls
+    wide = anticipate or rules.pulls
     for p in range(plane_body.size):
         a = plane_body[p]
         nx, ny, nz = normals[p, 0], normals[p, 1], normals[p, 2]
@@ -185,9 +196,9 @@ def find_plane_contacts(spheres, material, normals, points, planes, rules, posit
                 u = (one[b, 0] - one[a, 0]) * nx + (one[b, 1] - one[a, 1]) * ny + (one[b, 2] - one[a, 2]) * nz
                 v = (two[b, 0] - two[a, 0]) * nx + (two[b, 1] - two[a, 1]) * ny + (two[b, 2] - two[a, 2]) * nz
                 if turns or one[b, 7] == 1.0:
-                    px, py, pz = places[i, 0] - r * nx, places[i, 1] - r * ny, places[i, 2] - r * nz
-                    u = normal_velocity(one, a, b, nx, ny, nz, px, py, pz, 0.0, 0.0, 0.0, position)
-                    v = normal_velocity(two, a, b, nx, ny, nz, px, py, pz, 0.0, 0.0, 0.0, position)
+                    point = places[i, 0] - r * nx, places[i, 1] - r * ny, places[i, 2] - r * nz
+                    u = normal_velocity(one, a, b, (nx, ny, nz), point, HERE, position)
+                    v = normal_velocity(two, a, b, (nx, ny, nz), point, HERE, position)
                 u = min(u, v)
             status = known_status[k] if held else OPEN
             if not takes_part(gap, held, status, keep, sticky_law[law], near_law[law], anticipate, u, h, r):
@@ -201,6 +212,20 @@ def find_plane_contacts(spheres, material, normals, points, planes, rules, posit
                 source[found] = k if held else -1
             found += 1
     return found
+
+
+@kernel
+def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out):
+    """All active pairs, with the memory of the ``old`` ones, into ``out``; their number, and how many are of balls.
+
+    More than its room: do it again.
+    """
+    balls = total = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out)
+    if flats.body.size > 0:
+        total = find_plane_contacts(spheres, flats, rules, position, outlook, old, balls, out)
+    if total <= out.first.size:
+        recall(old, out, total, rules.moments)
+    return total, balls
 
 
 def turning(model) -> np.ndarray:
@@ -245,11 +270,13 @@ class BallSearch:
         simple_body &= model.bodies.held == 0
         sticky = (laws[:, [COHESION, TENSION]] > 0).any(axis=1)
         near_by = np.where(laws[:, RHO] > 0, 0.0, NEAR)
-        self.rules = Rules(model.law_index, simple_law, sticky, near_by, simple_body, outlined, bool(sticky.any()),
-                           bool(outlined.any()), near.length > 0.0)  # fmt: skip
         self.present = not outlined.all()
         touched = simple_body[balls.body[~outlined]].all() and simple_body[planes.body].all()
         self.all_diagonal = not self.present or bool(touched and simple_law.all() and not near.length > 0.0)
+        self.rules = Rules(
+            model.law_index, simple_law, sticky, near_by, simple_body, outlined, bool(sticky.any()),
+            bool(outlined.any()), balls.material, not self.all_diagonal, near.length > 0.0, near.length,
+        )  # fmt: skip
         return self.present
 
     @property
@@ -277,17 +304,12 @@ class BallSearch:
 
     def find(self, model, near, outlook: Outlook) -> int:
         """Find the active pairs, with the memory of the present ones, which they replace; returns how many they are."""
-        material, position, old = model.balls.material, model.bodies.position, self.found
+        position, old = model.bodies.position, self.found
         while True:
             out = self._spare
-            count = total = find_ball_contacts(
-                near.space, near.spheres, material, near.listed, self.rules, position, outlook, near.length, old, out
+            total, count = find_pairs(
+                near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old, out
             )
-            if len(model.planes.body):
-                total = find_plane_contacts(
-                    near.spheres, material, near.normals, near.points, model.planes, self.rules, position, outlook, old,
-                    count, out,
-                )  # fmt: skip
             if total <= len(out.first):
                 break
             room = int(ROOM * total) + 16
@@ -296,8 +318,6 @@ class BallSearch:
                 self._filled = pair_arrays(0)  # it would keep what was shared before
             else:
                 self._spare = pair_arrays(room, self._scratch)
-        if total:
-            recall(old, out, total, not self.all_diagonal)
         self._spare, self._filled = self._filled, out
         self.found = head_of(out, total, count)
         return total

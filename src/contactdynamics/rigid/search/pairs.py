@@ -43,7 +43,7 @@ def pair_arrays(room: int, scratch: Pairs | None = None) -> Pairs:
 
 def head_of(pairs: Pairs, count: int, balls: int) -> Pairs:
     """The first ``count`` pairs, ``balls`` of them of balls."""
-    return Pairs(*(array[:count] for array in pairs[:-1]), balls)
+    return Pairs(*[array[:count] for array in pairs[:-1]], balls)
 
 
 def renumber(pairs: Pairs, order: np.ndarray) -> Pairs:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._jit import kernel
 from ...state import FREE, OPEN
-from .contract import NEAR, PLANAR, Outlook
+from .contract import NEAR, PLANAR
 from .outlines import (
     COUNT,
     EDGE,
@@ -42,10 +42,10 @@ def enter(index, place, at, names, size, nx, ny, px, py):
 
 
 @kernel
-def enter_pairs(meetings, count, sizes, spheres, material, rules, position, outlook, old, out):
+def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, old, out):
     """The active contacts among the ``meetings``, with their memory, into ``out``; returns their number."""
     found = 0
-    met, _, ends, names = meetings
+    met, ends, names, material = meetings.index, meetings.ends, meetings.names, rules.material
     known, kept, was = old.index, old.memory, old.status
     index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
     body, law_index, sticky_law = spheres.body, rules.law_index, rules.sticky
@@ -82,14 +82,17 @@ def enter_pairs(meetings, count, sizes, spheres, material, rules, position, outl
 
 
 @kernel
-def find_on_planes(outline, spheres, material, normals, points, planes, rules, position, outlook, old, at, out):
+def find_on_planes(outline, spheres, flats, rules, position, outlook, old, at, out):
     """Active contacts of corners with half-planes into ``out`` from row ``at`` on; returns the row after them."""
     found, k, start, world, sizes = at, old.planes, outline.start, outline.world, outline.size
     known, kept, was = old.index, old.memory, old.status
     index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
     places, radius, body, kind = spheres.places, spheres.radius, spheres.body, spheres.kind
-    plane_body, plane_material, law_index, sticky_law = planes.body, planes.material, rules.law_index, rules.sticky
-    one, two, h, slack, anticipate, keep = outlook
+    normals, points, plane_body, plane_material = flats.normals, flats.points, flats.body, flats.material
+    law_index, sticky_law, material = rules.law_index, rules.sticky, rules.material
+    one, two, h, slack, anticipate, keep = (
+        outlook.one, outlook.two, outlook.h, outlook.slack, outlook.anticipate, outlook.keep
+    )  # fmt: skip
     for p in range(plane_body.size):
         a, nx, ny = plane_body[p], normals[p, 0], normals[p, 1]
         level = nx * points[p, 0] + ny * points[p, 1] + slack
@@ -129,12 +132,27 @@ def find_on_planes(outline, spheres, material, normals, points, planes, rules, p
     return found
 
 
+@kernel
+def find_touches(outline, spheres, lists, flats, rules, pose, outlook, scratch, meetings, old, out):
+    """All active contacts at the ``pose`` (positions, orientations), with the memory of the ``old`` ones, into ``out``.
+
+    Returns their number, and how many are of pairs; more than its room: do it again.
+    """
+    position, orientation = pose
+    place_corners(position, orientation, outline.local, outline.body, outline.world, outline.normal)
+    count = meet(outline, spheres, lists, outlook, old.index, old.planes, scratch, meetings)
+    pairs = total = enter_pairs(meetings, count, outline.size, spheres, rules, position, outlook, old, out)
+    if flats.body.size > 0:
+        total = find_on_planes(outline, spheres, flats, rules, position, outlook, old, pairs, out)
+    return total, pairs
+
+
 class PolygonSearch(Touching):
     """Active contacts with polygons: see `Search` and `Touching`."""
 
     equations, dimension, name, kept = (PLANAR,), 2, "touch", ("index", "memory", "status")
     kind, round = "polygons", "disks"
-    recover_by, _find_on_planes = staticmethod(recover_touches), staticmethod(find_on_planes)
+    recover_by, _find = staticmethod(recover_touches), staticmethod(find_touches)
 
     def _shape(self, model) -> None:
         self.shapes = outlines(model.balls, model.corners)
@@ -150,16 +168,7 @@ class PolygonSearch(Touching):
         self._scratch = s._replace(apart=s.apart.copy(), heights=s.heights.copy())
         self._meetings = meeting_arrays(len(self._meetings.index))
 
-    def _meet(self, model, near, outlook: Outlook) -> int:
-        """The pairs that may touch, into `_meetings`; returns their number."""
-        o, lists, bodies, old = self.shapes, near.listed, model.bodies, self.found
-        place_corners(bodies.position, bodies.orientation, o.local, o.body, o.world, o.normal)
-        if len(self._scratch.apart) != len(lists.other):
-            self._scratch = self._scratch._replace(apart=np.zeros(len(lists.other), dtype=np.int32))
-            self._meetings = meeting_arrays(len(lists.other))
-        return meet(o, near.spheres, lists, outlook, old.index, old.planes, self._scratch, self._meetings)
-
-    def _enter_pairs(self, count, spheres, material, position, outlook, old, out) -> int:
-        return enter_pairs(
-            self._meetings, count, self.shapes.size, spheres, material, self.rules, position, outlook, old, out
-        )
+    def _follow_lists(self, pairs: int) -> None:
+        if len(self._scratch.apart) != pairs:
+            self._scratch = self._scratch._replace(apart=np.zeros(pairs, dtype=np.int32))
+            self._meetings = meeting_arrays(pairs)

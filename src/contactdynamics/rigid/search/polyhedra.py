@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._jit import kernel
 from ...state import FREE, OPEN
-from .contract import NEAR, SPATIAL, Outlook
+from .contract import NEAR, SPATIAL
 from .recovery import recover_joints
 from .solids import (
     CORNER,
@@ -21,10 +21,10 @@ from .solids import (
     OTHER,
     ROW,
     ROWS,
-    Scratch,
     meet,
     meeting_arrays,
     place_solids,
+    scratch_arrays,
     solids,
     speed,
 )
@@ -66,10 +66,13 @@ def recall(points, names, begin, count, known, places, row, rows, source, used):
 
 
 @kernel
-def enter_pairs(meetings, count, sizes, spheres, material, rules, position, outlook, old, source, used, out):
+def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, scratch, old, out):
     """The active contacts among the ``meetings``, with their memory, into ``out``; returns their number."""
     found, begin = 0, 0
-    met, bound, points, names = meetings
+    met, bound, points, names, material = (
+        meetings.index, meetings.bound, meetings.points, meetings.names, rules.material
+    )  # fmt: skip
+    source, used = scratch.source, scratch.used
     known, kept, was, old_place = old.index, old.memory, old.status, old.place
     index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
     body, law_index, sticky_law = spheres.body, rules.law_index, rules.sticky
@@ -104,17 +107,17 @@ def enter_pairs(meetings, count, sizes, spheres, material, rules, position, outl
 
 
 @kernel
-def find_on_planes(solids, spheres, material, normals, levels, planes, rules, position, outlook, old, at, out):
-    """Active contacts of corners with planes into ``out`` from row ``at`` on; returns the row after them.
-
-    ``levels`` are points of the planes.
-    """
+def find_on_planes(solids, spheres, flats, rules, position, outlook, old, at, out):
+    """Active contacts of corners with planes into ``out`` from row ``at`` on; returns the row after them."""
     found, k, starts, vectors, sizes = at, old.planes, solids.starts, solids.vectors, solids.size
     known, kept, was = old.index, old.memory, old.status
     index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
     places, radius, body, kind = spheres.places, spheres.radius, spheres.body, spheres.kind
-    plane_body, plane_material, law_index, sticky_law = planes.body, planes.material, rules.law_index, rules.sticky
-    one, two, h, slack, anticipate, keep = outlook
+    normals, levels, plane_body, plane_material = flats.normals, flats.points, flats.body, flats.material
+    law_index, sticky_law, material = rules.law_index, rules.sticky, rules.material
+    one, two, h, slack, anticipate, keep = (
+        outlook.one, outlook.two, outlook.h, outlook.slack, outlook.anticipate, outlook.keep
+    )  # fmt: skip
     for p in range(plane_body.size):
         a, nx, ny, nz = plane_body[p], normals[p, 0], normals[p, 1], normals[p, 2]
         level = nx * levels[p, 0] + ny * levels[p, 1] + nz * levels[p, 2] + slack
@@ -166,51 +169,49 @@ def find_on_planes(solids, spheres, material, normals, levels, planes, rules, po
     return found
 
 
+@kernel
+def find_joints(solids, spheres, lists, flats, rules, pose, outlook, scratch, meetings, old, out):
+    """All active contacts at the ``pose`` (positions, orientations), with the memory of the ``old`` ones, into ``out``.
+
+    Returns their number, and how many are of pairs; more than its room: do it again. Where the pairs have more points
+    than the ``meetings`` have room for, it returns -1 and twice their number.
+    """
+    position, orientation = pose
+    place_solids(position, orientation, solids.local, solids.body, solids.starts[-1, CORNER], solids.vectors)
+    count, points = meet(solids, spheres, lists, outlook, old.index, old.planes, scratch, meetings)
+    if points > meetings.points.shape[0]:
+        return -1, 2 * points
+    pairs = total = enter_pairs(meetings, count, solids.size, spheres, rules, position, outlook, scratch, old, out)
+    if flats.body.size > 0:
+        total = find_on_planes(solids, spheres, flats, rules, position, outlook, old, pairs, out)
+    return total, pairs
+
+
 class PolyhedronSearch(Touching):
     """Active contacts with polyhedra: see `Search` and `Touching`."""
 
     equations, dimension, name, kept = (SPATIAL,), 3, "joint", ("index", "place", "memory", "status")
     kind, round, first = "polyhedra", "spheres", 1e-6
-    recover_by, _find_on_planes = staticmethod(recover_joints), staticmethod(find_on_planes)
+    recover_by, _find = staticmethod(recover_joints), staticmethod(find_joints)
 
     def _shape(self, model) -> None:
         self.shapes = solids(model.balls, model.corners, model.rims)
-        self._most = 2 * int(np.diff(self.shapes.rim_starts).max(initial=3)) + 8
+        most = 2 * int(np.diff(self.shapes.rim_starts).max(initial=3)) + 8
         alone = bool((np.diff(self.shapes.starts[:, CORNER]) == 0).any())
-        self._scratch = Scratch(
-            np.zeros((0, 2), dtype=np.int32),
-            np.zeros((2, self._most, 3)),
-            np.zeros((2, self._most, 3), np.int32),
-            alone,
-        )
+        self._scratch = scratch_arrays(most, alone)
         self._own_meetings(0, 0)
 
     def _own_shapes(self) -> None:
         """Arrays of its own where those of another are written in."""
-        s = self._scratch
+        s, most = self._scratch, len(self._scratch.source)
         self.shapes = self.shapes._replace(vectors=self.shapes.vectors.copy())
-        self._scratch = s._replace(apart=s.apart.copy(), polygon=s.polygon.copy(), labels=s.labels.copy())
+        self._scratch = scratch_arrays(most, s.spheres)._replace(apart=s.apart.copy())
         self._own_meetings(len(self._meetings.index), len(self._meetings.points))
 
     def _own_meetings(self, pairs: int, points: int) -> None:
         self._meetings = meeting_arrays(pairs, points)
-        self._source, self._used = np.zeros(self._most, dtype=np.int32), np.zeros(4 * self._most, dtype=bool)
 
-    def _meet(self, model, near, outlook: Outlook) -> int:
-        """The pairs that may touch, into `_meetings`; returns their number."""
-        s, lists, bodies, old = self.shapes, near.listed, model.bodies, self.found
-        place_solids(bodies.position, bodies.orientation, s.local, s.body, s.starts[-1, CORNER], s.vectors)
-        if len(self._scratch.apart) != len(lists.other):
-            self._scratch = self._scratch._replace(apart=np.full((len(lists.other), 2), -1, dtype=np.int32))
-            self._own_meetings(len(lists.other), 8 * len(lists.other) + self._most)
-        while True:
-            count, points = meet(s, near.spheres, lists, outlook, old.index, old.planes, self._scratch, self._meetings)
-            if points <= len(self._meetings.points):
-                return count
-            self._own_meetings(len(lists.other), 2 * points)
-
-    def _enter_pairs(self, count, spheres, material, position, outlook, old, out) -> int:
-        return enter_pairs(
-            self._meetings, count, self.shapes.size, spheres, material, self.rules, position, outlook, old,
-            self._source, self._used, out,
-        )  # fmt: skip
+    def _follow_lists(self, pairs: int) -> None:
+        if len(self._scratch.apart) != pairs:
+            self._scratch = self._scratch._replace(apart=np.full((pairs, 2), -1, dtype=np.int32))
+            self._own_meetings(pairs, 8 * pairs + len(self._scratch.source))

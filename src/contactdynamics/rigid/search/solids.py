@@ -137,7 +137,17 @@ class Scratch(NamedTuple):
     apart: np.ndarray  # (L, 2) for each place in the neighbour lists the axis that last kept the two apart, by its name
     polygon: np.ndarray  # (2, room, 3) corners of a joint: places in the plane of the face, height over it
     labels: np.ndarray  # (2, room, 3) names, and the edge to the next corner
+    source: np.ndarray  # (room,) row of the memory of each corner
+    used: np.ndarray  # (4 room,) rows of the memory of a pair that have gone on
     spheres: bool  # whether there are spheres beside the polyhedra
+
+
+def scratch_arrays(room: int, spheres: bool) -> Scratch:
+    """Arrays for joints of ``room`` corners; no pairs yet."""
+    return Scratch(
+        np.zeros((0, 2), dtype=np.int32), np.zeros((2, room, 3)), np.zeros((2, room, 3), np.int32),
+        np.zeros(room, dtype=np.int32), np.zeros(4 * room, dtype=bool), spheres,
+    )  # fmt: skip
 
 
 def meeting_arrays(room: int, points: int) -> Meetings:

@@ -28,6 +28,7 @@ class Rules(NamedTuple):
 
     law_index: np.ndarray  # (M, M)
     sticky: np.ndarray  # (L,) with cohesion or tension
+    material: np.ndarray  # (S,) of the balls
 
 
 def touch_arrays(room: int, dimension: int = 2) -> Touches:
@@ -40,4 +41,4 @@ def touch_arrays(room: int, dimension: int = 2) -> Touches:
 
 def head_of(touches: Touches, count: int, planes: int) -> Touches:
     """The first ``count`` rows."""
-    return Touches(*(array[:count] for array in touches[:-1]), planes)
+    return Touches(*[array[:count] for array in touches[:-1]], planes)

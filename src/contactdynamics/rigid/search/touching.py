@@ -10,7 +10,7 @@ from ...scenes.materials import COHESION, TENSION
 from ...state import OPEN, SEPARATING
 from ..motion import invert_inertia
 from ..space import Open
-from .balls import normal_velocity
+from .balls import HERE, normal_velocity
 from .contract import Candidates, Outlook, Overlap
 from .touches import FIRST, SECOND, SIZE, Rules, Touches, head_of, touch_arrays
 
@@ -26,10 +26,9 @@ def takes_part(gap, held, status, sticky, outlook, a, b, normal, point, position
         return False
     if held and outlook.keep:
         return True
-    (nx, ny, nz), (x, y, z) = normal, point
     u = min(
-        normal_velocity(outlook.one, a, b, nx, ny, nz, x, y, z, 0.0, 0.0, 0.0, position),
-        normal_velocity(outlook.two, a, b, nx, ny, nz, x, y, z, 0.0, 0.0, 0.0, position),
+        normal_velocity(outlook.one, a, b, normal, point, HERE, position),
+        normal_velocity(outlook.two, a, b, normal, point, HERE, position),
     )
     return gap + outlook.h * u < -1e-9 * size
 
@@ -58,8 +57,8 @@ class Touching:
 
     A search says its ``dimension``, the ``name`` of its arrays in a checkpoint, and which of them these are (``kept``),
     its bodies in words (``kind``) and the ``round`` ones that can take their place. It has ``shapes``, a named tuple
-    with the ``size`` of each part, which `_shape` makes; `_meet` puts the pairs that may touch into ``_meetings``, and
-    the kernels `_enter_pairs` and `_find_on_planes` write those that do. ``recover_by`` is a kernel of `recovery`.
+    with the ``size`` of each part, which `_shape` makes, and the kernel `_find`, with ``_scratch`` and ``_meetings``
+    for as many pairs as the neighbour lists have (`_follow_lists`). ``recover_by`` is a kernel of `recovery`.
     """
 
     size, rests, needs_inertia, sortable = "one's inner radius", True, True, False
@@ -93,19 +92,20 @@ class Touching:
 
     def find(self, model, near, outlook: Outlook) -> int:
         """Find the active contacts, with the memory of the present ones, which they replace; returns their number."""
-        count, old, position = self._meet(model, near, outlook), self.found, model.bodies.position
-        spheres, material, planes = near.spheres, model.balls.material, model.planes
+        lists, pose = near.listed, (model.bodies.position, model.bodies.orientation)
+        self._follow_lists(len(lists.other))
         while True:
             out = self._spare
-            pairs = total = self._enter_pairs(count, spheres, material, position, outlook, old, out)
-            if len(planes.body):
-                total = self._find_on_planes(
-                    self.shapes, spheres, material, near.normals, near.points, planes, self.rules, position, outlook,
-                    old, pairs, out,
-                )  # fmt: skip
-            if total <= len(out.status):
+            total, pairs = self._find(
+                self.shapes, near.spheres, lists, near.flats, self.rules, pose, outlook, self._scratch, self._meetings,
+                self.found, out,
+            )  # fmt: skip
+            if total < 0:  # no room for what the pairs have
+                self._own_meetings(len(lists.other), pairs)
+            elif total <= len(out.status):
                 return self._take(out, total, pairs)
-            self._make_room(total)
+            else:
+                self._make_room(total)
 
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`."""
@@ -139,7 +139,7 @@ class Touching:
                 f"Body {held} is held in some directions in a scene with {cls.kind}, whose contacts do not know it; "
                 "take balls or clusters, or fix, drive or free it in all directions."
             )
-        return Rules(model.law_index, (model.laws[:, [COHESION, TENSION]] > 0).any(axis=1))
+        return Rules(model.law_index, (model.laws[:, [COHESION, TENSION]] > 0).any(axis=1), model.balls.material)
 
     @property
     def status(self) -> np.ndarray:
