@@ -1,4 +1,7 @@
-"""Recipes of ARCHITECTURE.md, followed as written: a solver of scenes, a scheme; and that no kind ignores a law."""
+"""Recipes of ARCHITECTURE.md, followed as written: a shape, a solver of scenes, a scheme; that no kind ignores a law.
+
+A space is followed in `test_space`, an experiment in `tests/experiments/test_copying.py`.
+"""
 
 import numpy as np
 import pytest
@@ -6,8 +9,42 @@ import pytest
 import contactdynamics as cd
 from contactdynamics._jit import kernel
 from contactdynamics.rigid.solvers import SOLVERS, Solution, measure_all, sweep_all
+from contactdynamics.scenes.shapes.balls import MassProperties
 from contactdynamics.systems.schemes import SCHEMES, midpoint
 from rigid_tools import vector, wall
+
+
+class Dumbbell:
+    """Two equal balls beside each other, on a bar without mass."""
+
+    dimension = 3
+
+    def __init__(self, radius, half):
+        self.radius, self.half = radius, half
+
+    def balls(self):
+        return np.full(2, self.radius), np.array([[-self.half, 0, 0], [self.half, 0, 0]])
+
+    def mass_properties(self):
+        one = 4 / 3 * np.pi * self.radius**3
+        moments = 0.8 * one * self.radius**2 + 2 * one * self.half**2 * np.array([0.0, 1.0, 1.0])
+        return MassProperties(2 * one, np.zeros(3), np.diag(moments))
+
+
+def test_a_shape_of_ones_own():
+    """It falls on its side and comes to rest as the cluster of the same balls does."""
+    places = []
+    for shape in (Dumbbell(0.1, 0.2), cd.Cluster([0.1, 0.1], [(-0.2, 0, 0), (0.2, 0, 0)])):
+        scene = cd.Scene(gravity=(0, 0, -9.81))
+        scene.material("m", density=1000.0)
+        scene.contact("m", "m", friction=0.5)
+        scene.add(cd.Plane((0, 0, 1)), material="m", fixed=True)
+        body = scene.add(shape, material="m", position=(0, 0, 0.35), rotation=(np.cos(0.4), 0, np.sin(0.4), 0))
+        sim = cd.Simulation(scene, time_step=1e-3, tolerance=1e-9)
+        sim.run(until=1.5, progress=False)
+        assert sim.body(body).position[2] == pytest.approx(0.1, abs=1e-3)
+        places.append(sim.body(body).position)
+    assert places[0] == pytest.approx(places[1], abs=1e-6)
 
 
 @kernel

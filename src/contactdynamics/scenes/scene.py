@@ -30,7 +30,6 @@ from .cell import Cell
 from .loads import Profile, as_function, constant
 from .materials import Materials
 from .shapes.balls import Disk, HalfPlane, Plane, Sphere
-from .shapes.clusters import Cluster
 from .shapes.polygons import Polygon
 from .shapes.polyhedra import Polyhedron
 from .tables import NO_BALLS, NO_PLANES, Tables, join, join_all
@@ -405,7 +404,8 @@ class Scene:
             raise InputError(f"There is no body {body!r}; {there}.")
 
     def _checked_shape(self, shape) -> None:
-        if not isinstance(shape, Sphere | Disk | Plane | HalfPlane | Cluster | Polygon | Polyhedron):
+        solid = all(hasattr(shape, part) for part in ("dimension", "balls", "mass_properties"))
+        if isinstance(shape, type) or not (solid or isinstance(shape, Plane | HalfPlane)):
             raise InputError(
                 f"scene.add got the shape {shape!r}; give a Sphere, Disk, Plane, HalfPlane, Cluster, Polygon, "
                 "Rectangle, Polyhedron or Box."

@@ -240,7 +240,7 @@ def turning(model) -> np.ndarray:
 class BallSearch:
     """Active pairs of balls and planes: see `Search`."""
 
-    size, rests = "radius", False
+    size, rests, first = "radius", False, 1.0
 
     def __init__(self):
         self.forget()
