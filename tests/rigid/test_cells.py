@@ -155,6 +155,26 @@ def test_a_gas_in_shear_keeps_the_flow():
     closes(sim)
 
 
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize(("d", "cluster"), [(2, False), (3, False), (2, True)])
+def test_any_number_of_threads_sweeps_a_cell_to_the_same_bits(d, cluster, moves, monkeypatch):
+    # Bodies of the first and the last slab touch across the border, and all contacts there act on a cell that moves.
+    monkeypatch.setattr("contactdynamics.rigid.contact_set.SMALL", 50)
+    rate = np.zeros((d, d))
+    rate[0, 1] = 2.0
+    motion = {"rate": rate, "stress": {"yy": 800.0}} if moves else {}
+    states = []
+    for threads in (1, 3):
+        made = gas(d, 22 if d == 2 else 8, cd.Cell(np.ones(d), **motion), fill=0.4995, cluster=cluster, speed=0.2)
+        sim = cd.Simulation(made, time_step=H, threads=threads, on_failure="ignore", penetration="anticipate")
+        sim.run(until=20 * H, progress=False)
+        states.append((sim.rows.tobytes(), sim.bodies.position.tobytes()))
+        shared = [equations.kind().plan.cuts[-2:] for equations in sim.contact_set.equations]
+        assert sim.contact_set.count > 100 and sum(after - first for first, after in shared) > 1
+        closes(sim)
+    assert states[0] == states[1]
+
+
 @pytest.mark.parametrize("stress", [None, {"yy": 300.0}])
 def test_a_cell_goes_on_from_a_file_with_the_same_bits(tmp_path, stress):
     def made():
@@ -222,8 +242,6 @@ def test_what_does_not_fit_a_cell_is_told():
 
     with pytest.raises(cd.InputError, match="twice as wide"):
         cd.Simulation(made(0.3), time_step=H)
-    with pytest.raises(cd.InputError, match="one thread"):
-        cd.Simulation(made(), time_step=H, threads=2)
     scene = made(periodic=(False, True))
     scene.add(cd.HalfPlane(normal=(0, 1)), material="m", fixed=True)
     with pytest.raises(cd.InputError, match="across a periodic direction"):

@@ -1017,7 +1017,7 @@ def test_works(moment):
         power = 0.5 * (dense[k] @ (before + after)) * both
         expected[c.pairs.law[pair]] += [power[0], power[1:3].sum(), power[3:].sum(), -(dense[k] @ driven) @ both]
     got = np.zeros_like(expected)
-    diagonal.book_contacts(c.before, c.rows, sim.bodies.kind, c.pairs.law, c.simple, got)
+    diagonal.book_contacts(c.before, c.rows, sim.bodies.kind, np.zeros((3, 3), dtype=bool), c.pairs.law, c.simple, got)
     full.book_contacts(c.before, c.rows, sim.bodies, np.zeros((3, 3), dtype=bool), c.pairs.law, c.general, got)
     assert got == pytest.approx(expected, abs=1e-12)
 

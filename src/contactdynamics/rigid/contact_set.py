@@ -17,14 +17,14 @@ from ..scenes.frames import no_contacts
 from ..state import FREE, Contacts
 from . import assembly, motion, restraint
 from .equations.contract import Mobility
-from .equations.diagonal import Diagonal
+from .equations.diagonal import Border, Diagonal
 from .equations.full import Full
 from .equations.planar import Planar
 from .equations.spatial import Spatial
 from .neighbours import Neighbours
 from .order import arrange, as_found, slices
 from .search.balls import BallSearch
-from .search.contract import DIAGONAL, Outlook, Overlap
+from .search.contract import BORDER, DIAGONAL, Outlook, Overlap
 from .search.polygons import PolygonSearch
 from .search.polyhedra import PolyhedronSearch
 from .solvers import EXACT, error_of, scratch_arrays
@@ -33,7 +33,7 @@ from .step import Goal, Step
 from .threads import Team
 from .together import FINE, NOTHING, Together, accept, move, velocities
 
-SEARCHES, EQUATIONS = (BallSearch, PolygonSearch, PolyhedronSearch), (Diagonal, Full, Planar, Spatial)
+SEARCHES, EQUATIONS = (BallSearch, PolygonSearch, PolyhedronSearch), (Diagonal, Border, Full, Planar, Spatial)
 SMALL = 500  # contacts up to which one thread is faster
 TRIES = 3  # to solve all contacts together so that nothing is left
 WORTH, OF = 60.0, 150  # sweeps that take as long as solving so many contacts together; for more of them, as many more
@@ -128,7 +128,7 @@ class ContactSet:
         self.count = sum([equations.count for equations in self.equations])
         if not self.count:
             return 0.0
-        if counts.get(DIAGONAL) or self.count > SMALL:
+        if counts.get(DIAGONAL) or counts.get(BORDER) or self.count > SMALL:
             candidates = tuple([search.candidates() for search in self.searches])
             arrange(self._wrapped(model), rows, self.near.reach, candidates, plans, self._numbers)
             self._as_found = None
@@ -182,8 +182,9 @@ class ContactSet:
         active = [equations for equations in self.equations if equations.count]
         ahead, shared = all(equations.ahead for equations in active), 0 if self.cell_mass is None else 3
         worth = WORTH * max(1.0, self.count / OF) if self._resting and self._able(settings, active) else math.inf
+        work = abs(sum([equations.cell_work(step) for equations in active])) if shared else 0.0
         goal = Goal(
-            float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), shared, worth
+            float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), work, shared, worth
         )
         kinds = tuple([equations.kind() for equations in self.equations])
         run = self._sweep if settings.own is None else self._run_own

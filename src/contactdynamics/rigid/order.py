@@ -7,6 +7,9 @@ are put together to `GROUPS` groups of about as many contacts, the same for all 
 which group changes nothing: the result is the same to the bit for any number of threads. Each takes neighbouring ones,
 so that its bodies stay in the cache of its core.
 
+In a periodic cell bodies stand where they lie inside it. Contacts between the first and the last slabs, and those that
+act on a cell that moves, are in a group of their own, which one thread sweeps after all others.
+
 Diagonal contacts stand in memory in the order of a sweep. In a group, contacts from `STREAMS` distant places of its
 list follow each other: two contacts of one body in a row would make the processor wait for the velocity just written
 (22 against 17 ns per contact). The other kinds stay as they are found, slab by slab.
@@ -16,8 +19,8 @@ import numpy as np
 from numba import literal_unroll
 
 from .._jit import kernel
-from .equations.contract import GROUPS
-from .search.contract import DIAGONAL, KINDS
+from .equations.contract import ALL, GROUPS, SHARED
+from .search.contract import BORDER, DIAGONAL, KINDS
 
 STREAMS, SLABS = 4, 512
 
@@ -72,11 +75,21 @@ def slices(position, bodies, reach) -> np.ndarray:
     return np.lexsort((position[:, three], cells[:, two], cells[:, axis]))
 
 
+@kernel(inline=True)
+def slab_of(one, two, kind, across, slabs):
+    """The slab of a contact between bodies at home in these slabs; that after the last where it is shared."""
+    if kind == BORDER or across or (abs(one - two) > 1 and max(one, two) < slabs):
+        return slabs
+    return min(one, two, slabs - 1)
+
+
 @kernel
 def count_slabs(some, home, slabs, counts):
-    """Count the contacts ``some`` (`Candidates`) by kind and slab into ``counts`` (kinds, slabs)."""
+    """Count the contacts ``some`` (`Candidates`) by kind and slab into ``counts`` (kinds, slabs + 1)."""
+    known = some.across.size > 0
     for k in range(some.kind.size):
-        counts[some.kind[k], min(home[some.a[k]], home[some.b[k]], slabs - 1)] += 1
+        across = known and some.across[k]
+        counts[some.kind[k], slab_of(home[some.a[k]], home[some.b[k]], some.kind[k], across, slabs)] += 1
 
 
 @kernel
@@ -97,7 +110,7 @@ def arrange(position, rows, reach, candidates, plans, numbers):
     for i in range(home.size):
         slab = int(min(max(np.floor(position[i, axis] * scale) - first, 0.0), slabs - 1.0))
         home[i] = slab if rows[i, 6] > 0.0 else slabs
-    counts = np.zeros((KINDS, slabs), dtype=np.int64)
+    counts = np.zeros((KINDS, slabs + 1), dtype=np.int64)
     for some in literal_unroll(candidates):
         count_slabs(some, home, slabs, counts)
     group = group_slabs(counts)
@@ -106,7 +119,7 @@ def arrange(position, rows, reach, candidates, plans, numbers):
         kind, begin = numbers[at], cut_groups(counts[numbers[at]], group, plan.cuts)
         at += 1
         fill_order(candidates, home, slabs, kind, begin, plan)
-        if kind == DIAGONAL:
+        if kind == DIAGONAL or kind == BORDER:
             stand_in_order(plan)
 
 
@@ -121,9 +134,11 @@ def fill_order(candidates, home, slabs, kind, begin, plan):
     """The contacts of one kind, slab by slab, into the order of its plan."""
     m, order = 0, plan.order
     for some in literal_unroll(candidates):
+        known = some.across.size > 0
         for k in range(some.kind.size):
             if some.kind[k] == kind:
-                slab = min(home[some.a[k]], home[some.b[k]], slabs - 1)
+                across = known and some.across[k]
+                slab = slab_of(home[some.a[k]], home[some.b[k]], kind, across, slabs)
                 order[begin[slab]] = m
                 begin[slab] += 1
                 m += 1
@@ -133,10 +148,10 @@ def fill_order(candidates, home, slabs, kind, begin, plan):
 def stand_in_order(plan):
     """Interleave the groups; from then on the contacts stand in this order."""
     order, few, cuts = plan.order, plan.few, plan.cuts
-    m = cuts[2 * GROUPS]
+    m = cuts[ALL]
     for k in range(m):
         few[k] = order[k]
-    for group in range(2 * GROUPS):
+    for group in range(ALL):
         interleave(few[cuts[group] : cuts[group + 1]], order[cuts[group] :])
     for k in range(m):
         few[order[k]] = k
@@ -146,9 +161,9 @@ def stand_in_order(plan):
 
 @kernel
 def group_slabs(counts):
-    """The group (slabs,) of each slab: even and odd ones apart, of about as many contacts of all kinds."""
-    slabs = counts.shape[1]
-    group_of, sizes = np.zeros(slabs, dtype=np.int64), np.zeros(slabs, dtype=np.int64)
+    """The group (slabs + 1,) of each slab: even and odd ones apart, of about as many contacts of all kinds."""
+    slabs = counts.shape[1] - 1
+    group_of, sizes = np.full(slabs + 1, SHARED), np.zeros(slabs, dtype=np.int64)
     for kind in range(counts.shape[0]):
         for slab in range(slabs):
             sizes[slab] += counts[kind, slab]
@@ -168,18 +183,19 @@ def group_slabs(counts):
 @kernel
 def cut_groups(counts, group, cuts):
     """Where the groups of one kind of contacts begin, into ``cuts``; returns where each slab begins."""
-    begin, at, last = np.zeros(counts.size, dtype=np.int64), 0, 0
+    begin, at, last, slabs = np.zeros(counts.size, dtype=np.int64), 0, 0, counts.size - 1
     cuts[0] = 0
     for parity in range(2):
-        for slab in range(parity, counts.size, 2):
+        for slab in range(parity, slabs, 2):
             while last < group[slab]:
                 last += 1
                 cuts[last] = at
             begin[slab] = at
             at += counts[slab]
-    while last < 2 * GROUPS:
+    while last < SHARED:
         last += 1
         cuts[last] = at
+    begin[slabs], cuts[ALL] = at, at + counts[slabs]
     return begin
 
 

@@ -128,9 +128,9 @@ class Simulation(Access):
         if not (about is None or isinstance(about, dict)):
             raise InputError(f"Simulation got about={about!r}; give a dict of numbers and words.")
         self._team = workers(threads, ranks)
-        if scene.cell is not None and self._team.workers > 1:
-            what = f"threads={threads}" if threads > 1 else f"{self._team.workers} ranks"
-            raise InputError(f"Simulation got {what} and a cell; one thread sweeps a cell: leave them out.")
+        if scene.cell is not None and self._team.workers > threads:
+            what = f"{self._team.workers // threads} ranks"
+            raise InputError(f"Simulation got {what} and a cell, which one process sweeps; take threads, or one rank.")
         self._take(scene)
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure

@@ -11,7 +11,7 @@ import numpy as np
 from numba import literal_unroll
 
 from .._jit import kernel
-from .equations.contract import GROUPS, measure, sweep
+from .equations.contract import ALL, GROUPS, SHARED, measure, sweep
 from .threads import after_choice, after_groups, after_measure, before_choice, meet, own_groups, part
 
 LEFT = 100.0  # times the tolerance: what contacts may lose, over the kinetic size of what they do
@@ -31,8 +31,8 @@ class Scratch(NamedTuple):
     movable: np.ndarray  # the bodies that contacts can move; of those processes that share them, a process's own
     pushed: np.ndarray  # the same of all, for the kinetic size; none where processes put it together
     mark: np.ndarray  # (N,)
-    changes: np.ndarray  # (2, 2 GROUPS) of this and the last sweep, by group
-    sums: np.ndarray  # (kinds, 2 GROUPS, 8) parts of the residual
+    changes: np.ndarray  # (2, ALL) of this and the last sweep, by group
+    sums: np.ndarray  # (kinds, ALL, 8) parts of the residual
     pushes: np.ndarray  # (2 GROUPS,) parts of the kinetic size of what the contacts do
     found: np.ndarray  # (2,) numbers of contacts and bodies that need work
 
@@ -53,7 +53,7 @@ def scratch_arrays(rows: np.ndarray, kinds: int) -> Scratch:
     n, movable = len(rows), np.flatnonzero(rows[:, 6]).astype(np.uint32)
     return Scratch(
         np.empty((n, 6)), np.empty(n, dtype=np.uint32), movable, movable,
-        np.zeros(n, dtype=np.int8), np.zeros((2, 2 * GROUPS)), np.zeros((kinds, 2 * GROUPS, 8)),
+        np.zeros(n, dtype=np.int8), np.zeros((2, ALL)), np.zeros((kinds, ALL, 8)),
         np.zeros(2 * GROUPS), np.zeros(2, dtype=np.int64),
     )  # fmt: skip
 
@@ -71,7 +71,7 @@ def sweep_kind(rows, mobility, kind, first, after, few, beta, changes):
 
 @kernel
 def sweep_all(rows, mobility, kinds, few, beta, changes, meeting):
-    """One sweep over all groups, shared among the threads, ahead by ``beta`` (plain where it is negative).
+    """One sweep over all groups, divided among the threads, ahead by ``beta`` (plain where it is negative).
 
     ``few``: only over the contacts that need work. Returns the kinetic size of the change, sum W |dP|^2. Groups of one
     parity share no free body: kind after kind is the same as group after group.
@@ -84,10 +84,25 @@ def sweep_all(rows, mobility, kinds, few, beta, changes, meeting):
         for kind in literal_unroll(kinds):
             sweep_kind(rows, mobility, kind, begin, end, few, beta, changes)
         after_groups(meeting, rows, parity, changes)
+    if some_shared(kinds):
+        if meeting.thread == 0:
+            changes[SHARED] = 0.0
+            for kind in literal_unroll(kinds):
+                sweep_kind(rows, mobility, kind, SHARED, ALL, few, beta, changes)
+        meet(meeting, rows)
     total = 0.0
-    for group in range(2 * GROUPS):
+    for group in range(ALL):
         total += changes[group]
     return total
+
+
+@kernel
+def some_shared(kinds):
+    """Whether there are contacts that one thread must sweep: those across the border of a cell."""
+    found = 0
+    for kind in literal_unroll(kinds):
+        found += kind.plan.cuts[ALL] - kind.plan.cuts[SHARED]
+    return found > 0
 
 
 @kernel
@@ -139,7 +154,7 @@ def choose(contacts, plan, mark):
     """
     a, b, few, order = contacts.a, contacts.b, plan.few, plan.order
     count = 0
-    for group in range(2 * GROUPS):
+    for group in range(ALL):
         plan.few_cuts[group] = count
         for at in range(plan.cuts[group], plan.cuts[group + 1]):
             k = order[at]
@@ -150,7 +165,7 @@ def choose(contacts, plan, mark):
             near = taken << np.int8(1)  # 2 for a neighbour: its velocity changes, its other contacts wait
             mark[i] |= near
             mark[j] |= near
-    plan.few_cuts[2 * GROUPS] = count
+    plan.few_cuts[ALL] = count
     return count
 
 
@@ -182,7 +197,7 @@ def choose_few(kinds, scratch, allowed, shared):
 
 @kernel
 def measure_kind(rows, mobility, kind, first, after, sums):
-    """The sums of the residual over the contacts of one kind, group by group, into ``sums`` (2 GROUPS, 8)."""
+    """The sums of the residual over the contacts of one kind, group by group, into ``sums`` (ALL, 8)."""
     contacts, plan = kind.contacts, kind.plan
     order, cuts = plan.order, plan.cuts
     for group in range(first, after):
@@ -209,22 +224,23 @@ def push_size(rows, free, movable, first, after, out):
 
 @kernel
 def measure_all(rows, mobility, kinds, goal, scratch, meeting):
-    """The errors as a `Solution`, the kinetic size of what the contacts do, and how many of them sink."""
+    """The errors as a `Solution`, the size of what the contacts do, and how many of them sink."""
     first, after = own_groups(meeting, GROUPS)
     for parity in range(2):
         begin, end = parity * GROUPS + first, parity * GROUPS + after
         push_size(rows, goal.free, scratch.pushed, begin, end, scratch.pushes)
         at = 0
         for kind in literal_unroll(kinds):
-            measure_kind(rows, mobility, kind, begin, end, scratch.sums[at])
+            measure_kind(rows, mobility, kind, begin, end + (end == SHARED), scratch.sums[at])
             at += 1
     after_measure(meeting, rows)
     error, size, which, worst, largest, bipotential, work = 0.0, 0.0, 0, -1, -1.0, 0.0, 0.0
-    push, lost, sinking = 0.0, 0.0, 0.0
+    push, lost, sinking = 0.0, 0.0, 0.0  # of what the contacts do: kinetic, and the work that they pass on
     for group in range(2 * GROUPS):
         push += scratch.pushes[group]
+    push += goal.work
     for at in range(scratch.sums.shape[0]):
-        for group in range(2 * GROUPS):
+        for group in range(ALL):
             one = scratch.sums[at, group]
             lost, sinking = lost + one[6], sinking + one[7]
             error, size, bipotential, work = error + one[0], size + one[1], bipotential + one[4], work + one[5]

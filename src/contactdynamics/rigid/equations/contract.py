@@ -30,6 +30,8 @@ from ...state import SEPARATING, STICKING
 # SINKING (both of the size of the smaller body).
 DEEP, SINKING = 9e-3, 1e-5
 GROUPS = 8  # of even and of odd slabs: see `order`
+SHARED = 2 * GROUPS  # the group of contacts that may share bodies with any other, swept by one thread
+ALL = SHARED + 1  # groups
 
 
 class Mobility(NamedTuple):
@@ -45,10 +47,10 @@ class Mobility(NamedTuple):
 class Plan(NamedTuple):
     """In which order the contacts of one kind are swept, and what the solver notes of them (m,)."""
 
-    order: np.ndarray  # (m,) the contacts in the order of a sweep, even slabs and then odd ones: see `order`
-    cuts: np.ndarray  # (2 GROUPS + 1,) where the groups begin in it
+    order: np.ndarray  # (m,) the contacts in the order of a sweep, even slabs, odd ones, shared ones: see `order`
+    cuts: np.ndarray  # (ALL + 1,) where the groups begin in it
     few: np.ndarray  # (m,) those that need work, in the order of a sweep; before the solution, scratch of `order`
-    few_cuts: np.ndarray  # (2 GROUPS + 1,)
+    few_cuts: np.ndarray  # (ALL + 1,)
     shares: np.ndarray  # (m,) what each contact loses, J; inf where it sinks
     last: np.ndarray  # (m, 3) impulse of the last iterate; (m, 6) with the moment where there may be one
 
@@ -100,6 +102,9 @@ class Equations(Protocol):
 
         Returns the sum of (rho b)^2, the square of the impulses that the free velocities ask for.
         """
+
+    def cell_work(self, step) -> float:
+        """Of the imposed deformation of a moving cell on these contacts, with their present impulses, J."""
 
     def kind(self) -> Kind:
         """The arrays of the active contacts, for the solvers."""

@@ -1,5 +1,10 @@
 """Diagonal equations: homogeneous balls and planes that do not turn, with Coulomb's isotropic law.
 
+Across the border of a cell that moves, b is met in its image at x_b + S, which moves by L S more than b, with the
+velocity gradient L of the cell. The last three rows of the bodies are then the columns of L times a length l, and
+``image`` is S / l: they take part in U and in impulses like bodies. Such contacts are a kind of their own, `Border`,
+with the same kernels but for the sweep; of the others none asks for an image.
+
 The block of W is diagonal, W_n = 1/m_a + 1/m_b and W_t = (1 + k) W_n with k = m r^2 / I; no tangent vectors are needed,
 and the impulse is kept as a vector in space. Speed decides here: contacts stand in memory in the order of a sweep, one
 line of cache each.
@@ -8,12 +13,14 @@ line of cache each.
 from typing import NamedTuple
 
 import numpy as np
+from numba.extending import overload
 
 from ..._jit import kernel
 from ...scenes.materials import FRICTION_1, RHO, STATIC
 from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
-from ..search.contract import DIAGONAL
+from ..search.contract import BORDER, DIAGONAL
 from ..search.pairs import pair_size
+from ..space import image
 from .contract import (
     KERNELS,
     START,
@@ -49,9 +56,123 @@ def diagonal_contacts(room: int) -> DiagonalContacts:
     return DiagonalContacts(*rows, np.empty((room, 8)), np.empty(room), np.zeros(room, dtype=np.int8))
 
 
+class BorderContacts(NamedTuple):
+    """Contacts across the border of a cell that moves, in the order of a sweep (m,)."""
+
+    pair: np.ndarray  # as of `DiagonalContacts`
+    a: np.ndarray
+    b: np.ndarray
+    row: np.ndarray
+    sink: np.ndarray
+    status: np.ndarray
+    image: np.ndarray  # (m, 3) S / l
+    more: np.ndarray  # (m,) what the cell adds to 1/m_a + 1/m_b, in the direction in which it adds most
+
+
+def border_contacts(room: int) -> BorderContacts:
+    """Empty arrays for ``room`` contacts."""
+    return BorderContacts(*diagonal_contacts(room), np.empty((room, 3)), np.empty(room))
+
+
+def with_image(rows, contacts, k, x, y, z):
+    """U of contact ``k`` with what the image of b moves more than b."""
+    if not hasattr(contacts, "image"):
+        return x, y, z
+    return _with_image(rows, contacts, k, x, y, z)
+
+
+@kernel(inline=True)
+def _with_image(rows, contacts, k, x, y, z):
+    s, cell = contacts.image, rows.shape[0] - 3
+    return (
+        x + s[k, 0] * rows[cell, 0] + s[k, 1] * rows[cell + 1, 0] + s[k, 2] * rows[cell + 2, 0],
+        y + s[k, 0] * rows[cell, 1] + s[k, 1] * rows[cell + 1, 1] + s[k, 2] * rows[cell + 2, 1],
+        z + s[k, 0] * rows[cell, 2] + s[k, 1] * rows[cell + 1, 2] + s[k, 2] * rows[cell + 2, 2],
+    )
+
+
+@overload(with_image)
+def _compiled_with_image(rows, contacts, k, x, y, z):
+    if contacts.instance_class is BorderContacts:
+        return lambda rows, contacts, k, x, y, z: _with_image(rows, contacts, k, x, y, z)
+    return lambda rows, contacts, k, x, y, z: (x, y, z)
+
+
+def push_cell(rows, linear, contacts, k, x, y, z):
+    """Apply the impulse of contact ``k`` to a moving cell; ``linear`` (N, 3) inverse masses by direction."""
+    if hasattr(contacts, "image"):
+        _push_cell(rows, linear, contacts, k, x, y, z)
+
+
+@kernel(inline=True)
+def _push_cell(rows, linear, contacts, k, x, y, z):
+    for m in range(3):
+        cell, s = rows.shape[0] - 3 + m, contacts.image[k, m]
+        rows[cell, 0] += s * linear[cell, 0] * x
+        rows[cell, 1] += s * linear[cell, 1] * y
+        rows[cell, 2] += s * linear[cell, 2] * z
+
+
+@overload(push_cell)
+def _compiled_push_cell(rows, linear, contacts, k, x, y, z):
+    if contacts.instance_class is BorderContacts:
+        return lambda rows, linear, contacts, k, x, y, z: _push_cell(rows, linear, contacts, k, x, y, z)
+    return lambda rows, linear, contacts, k, x, y, z: None
+
+
+def cell_power(rows, driven, contacts, k, x, y, z):
+    """The power of the impulse of contact ``k`` on the imposed components ``driven`` (3, 3) of a moving cell."""
+    return _cell_power(rows, driven, contacts, k, x, y, z) if hasattr(contacts, "image") else 0.0
+
+
+@kernel
+def _cell_power(rows, driven, contacts, k, x, y, z):
+    total = 0.0
+    for m in range(3):
+        cell, s = rows.shape[0] - 3 + m, contacts.image[k, m]
+        total += s * (driven[0, m] * rows[cell, 0] * x + driven[1, m] * rows[cell, 1] * y)
+        total += s * driven[2, m] * rows[cell, 2] * z
+    return total
+
+
+@kernel
+def cell_work(rows, driven, contacts):
+    """The work of the imposed components ``driven`` (3, 3) of a moving cell on all contacts."""
+    total, row = 0.0, contacts.row
+    for k in range(contacts.pair.size):
+        total += _cell_power(rows, driven, contacts, k, row[k, PX], row[k, PY], row[k, PZ])
+    return total
+
+
+@overload(cell_power)
+def _compiled_cell_power(rows, driven, contacts, k, x, y, z):
+    if contacts.instance_class is BorderContacts:
+        return lambda rows, driven, contacts, k, x, y, z: _cell_power(rows, driven, contacts, k, x, y, z)
+    return lambda rows, driven, contacts, k, x, y, z: 0.0
+
+
+@kernel
+def fill_images(space, pairs, spots, mobility, places, out):
+    """Fill in where b is met, for the contacts across the border; ``spots`` (S, 3) of the balls in space."""
+    count, linear, length = 0, mobility.linear, mobility.length
+    for k in range(pairs.kind.size):
+        if pairs.kind[k] != BORDER:
+            continue
+        found, i, j = places[count], pairs.first[k], pairs.second[k]
+        count += 1
+        x, y, z = image(space, spots[j, 0] - spots[i, 0], spots[j, 1] - spots[i, 1], spots[j, 2] - spots[i, 2])
+        out.image[found, 0], out.image[found, 1], out.image[found, 2] = x / length, y / length, z / length
+        out.more[found] = 0.0
+        for c in range(3):
+            more = 0.0
+            for m in range(3):
+                more += out.image[found, m] ** 2 * linear[linear.shape[0] - 3 + m, c]
+            out.more[found] = max(out.more[found], more)
+
+
 @kernel(contract=True)
-def fill_contacts(pairs, radius, step, rows, laws, mobility, places, out):
-    """Fill ``out`` with the diagonal contacts of the pairs and add their first guess to ``rows``, which start free.
+def fill_contacts(pairs, number, radius, step, rows, laws, mobility, places, out):
+    """Fill ``out`` with the contacts of this kind and add their first guess to ``rows``, which start free.
 
     ``places`` (m,): where each is to stand. Returns the sum of (rho b)^2 over them.
     """
@@ -61,7 +182,7 @@ def fill_contacts(pairs, radius, step, rows, laws, mobility, places, out):
     before, free, h, anticipate = step.before, step.free, step.h, step.anticipate
     kappa, dimension = mobility.kappa, mobility.dimension
     for k in range(kind.size):
-        if kind[k] != DIAGONAL:
+        if kind[k] != number:
             continue
         found = places[count]
         count += 1
@@ -71,6 +192,7 @@ def fill_contacts(pairs, radius, step, rows, laws, mobility, places, out):
         gamma, u_before = rule[FRICTION_1], 0.0
         if rule[RHO] > 0.0 or rule[STATIC] > gamma:  # only these laws look at the velocity before
             x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
+            x, y, z = with_image(before, out, found, x, y, z)
             u_before = x * nx + y * ny + z * nz
             if rule[STATIC] > gamma:
                 sx, sy, sz = before[a, 3] + before[b, 3], before[a, 4] + before[b, 4], before[a, 5] + before[b, 5]
@@ -97,6 +219,7 @@ def fill_contacts(pairs, radius, step, rows, laws, mobility, places, out):
         tx = fb[0] - fa[0] - (sy * nz - sz * ny) - r * nx
         ty = fb[1] - fa[1] - (sz * nx - sx * nz) - r * ny
         tz = fb[2] - fa[2] - (sx * ny - sy * nx) - r * nz
+        tx, ty, tz = with_image(free, out, found, tx, ty, tz)
         scale += rho * rho * (tx * tx + ty * ty + tz * tz)
         ra[0] -= ma * px
         ra[1] -= ma * py
@@ -111,6 +234,7 @@ def fill_contacts(pairs, radius, step, rows, laws, mobility, places, out):
         rb[3] -= mb * mx
         rb[4] -= mb * my
         rb[5] -= mb * mz
+        push_cell(rows, mobility.linear, out, found, px, py, pz)
     return scale
 
 
@@ -207,6 +331,7 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
         nx, ny, nz, gamma = c[NX], c[NY], c[NZ], c[GAMMA]
         ux, uy, uz = slip(rows, a, b, nx, ny, nz)
+        ux, uy, uz = with_image(rows, contacts, k, ux, uy, uz)
         w_n = rows[a, 6] + rows[b, 6]
         rho = dimension / (w_n * (1.0 + (dimension - 1) * (1.0 + kappa)))
         u_n = ux * nx + uy * ny + uz * nz
@@ -257,6 +382,7 @@ def store_contacts(rows, contacts, kappa, tolerance, pairs):
             else:
                 a, b = contacts.a[k], contacts.b[k]
                 x, y, z = slip(rows, a, b, nx, ny, nz)
+                x, y, z = with_image(rows, contacts, k, x, y, z)
                 u_n = x * nx + y * ny + z * nz
                 taken = (1.0 + kappa) * (rows[a, 6] + rows[b, 6]) * gamma * p_n
                 if x * x + y * y + z * z - u_n * u_n <= (tolerance * taken) ** 2:
@@ -267,20 +393,26 @@ def store_contacts(rows, contacts, kappa, tolerance, pairs):
 
 
 @kernel
-def book_contacts(before, rows, kind, pairs_law, contacts, works):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive."""
+def book_contacts(before, rows, kind, driven, pairs_law, contacts, works):
+    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive.
+
+    ``driven`` (3, 3): which components of the velocity gradient of a moving cell are imposed.
+    """
     for k in range(contacts.pair.size):
         a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
         nx, ny, nz = c[NX], c[NY], c[NZ]
         px, py, pz = c[PX], c[PY], c[PZ]
         ux, uy, uz = slip(before, a, b, nx, ny, nz)
         vx, vy, vz = slip(rows, a, b, nx, ny, nz)
+        ux, uy, uz = with_image(before, contacts, k, ux, uy, uz)
+        vx, vy, vz = with_image(rows, contacts, k, vx, vy, vz)
         p_n = px * nx + py * ny + pz * nz
         m_n = 0.5 * ((ux + vx) * nx + (uy + vy) * ny + (uz + vz) * nz)
         total = 0.5 * ((ux + vx) * px + (uy + vy) * py + (uz + vz) * pz)
         book = works[pairs_law[contacts.pair[k]]]
         book[0] += m_n * p_n
         book[1] += total - m_n * p_n
+        book[3] -= cell_power(rows, driven, contacts, k, px, py, pz)
         for side in range(2):
             body, sign = (a, 1.0) if side == 0 else (b, -1.0)
             if kind[body] == DRIVEN:  # the contact point lies at +n from a and at -n from b
@@ -289,6 +421,41 @@ def book_contacts(before, rows, kind, pairs_law, contacts, works):
                 y = rows[body, 1] + sz * nx - sx * nz
                 z = rows[body, 2] + sx * ny - sy * nx
                 book[3] += sign * (x * px + y * py + z * pz)
+
+
+@kernel
+def sweep_border(rows, mobility, contacts, some, beta, last):
+    """One sweep, as `Kernels` has it: b is met in its image, and the cell takes its share of the impulse.
+
+    With the cell's share the block of W is not diagonal, but hardly differs from it: solved is the diagonal block that
+    bounds it from above, as a step towards the solution.
+    """
+    met, change, kappa, linear = np.empty(8), 0.0, mobility.kappa, mobility.linear
+    factor = 1.0 / (1.0 + kappa)
+    for n in range(some.size):
+        k = some[n]
+        a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
+        x, y, z = c[PX], c[PY], c[PZ]
+        px, py, pz = x, y, z
+        if beta > 0.0:
+            px, py, pz = x + beta * (x - last[k, 0]), y + beta * (y - last[k, 1]), z + beta * (z - last[k, 2])
+        if beta >= 0.0:
+            last[k, 0], last[k, 1], last[k, 2] = x, y, z
+        for i in range(8):
+            met[i] = rows[b, i]
+        met[0], met[1], met[2] = with_image(rows, contacts, k, met[0], met[1], met[2])
+        met[6] += contacts.more[k]
+        change += solve_contact(rows[a], met, c, px, py, pz, kappa, factor)
+        dx, dy, dz, mass = c[PX] - px, c[PY] - py, c[PZ] - pz, rows[b, 6]
+        nx, ny, nz = c[NX], c[NY], c[NZ]
+        rows[b, 0] += mass * dx
+        rows[b, 1] += mass * dy
+        rows[b, 2] += mass * dz
+        rows[b, 3] -= mass * kappa * (ny * dz - nz * dy)
+        rows[b, 4] -= mass * kappa * (nz * dx - nx * dz)
+        rows[b, 5] -= mass * kappa * (nx * dy - ny * dx)
+        push_cell(rows, linear, contacts, k, dx, dy, dz)
+    return change
 
 
 @kernel
@@ -306,6 +473,7 @@ def separations(rows, contacts):
     for k in range(out.size):
         c = contacts.row[k]
         x, y, z = slip(rows, contacts.a[k], contacts.b[k], c[NX], c[NY], c[NZ])
+        x, y, z = with_image(rows, contacts, k, x, y, z)
         out[k] = x * c[NX] + y * c[NY] + z * c[NZ]
     return out
 
@@ -319,6 +487,8 @@ def add_powers(free, rows, contacts, group, sums):
         nx, ny, nz, px, py, pz = c[NX], c[NY], c[NZ], c[PX], c[PY], c[PZ]
         x, y, z = slip(rows, a, b, nx, ny, nz)
         fx, fy, fz = slip(free, a, b, nx, ny, nz)
+        x, y, z = with_image(rows, contacts, k, x, y, z)
+        fx, fy, fz = with_image(free, contacts, k, fx, fy, fz)
         sums[at, 1] += px * (x - fx) + py * (y - fy) + pz * (z - fz)
         x, y, z = x - c[TARGET] * nx, y - c[TARGET] * ny, z - c[TARGET] * nz
         sums[at, 0] += px * x + py * y + pz * z
@@ -326,6 +496,7 @@ def add_powers(free, rows, contacts, group, sums):
 
 
 KERNELS[DiagonalContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers)
+KERNELS[BorderContacts] = Kernels(sweep_border, measure_contacts, store_contacts, separations, add_powers)
 
 
 class Diagonal(Held):
@@ -340,11 +511,13 @@ class Diagonal(Held):
 
     def fill(self, model, near, pairs, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        return fill_contacts(pairs, model.balls.radius, step, rows, model.laws, mobility, self._plan.few, self.active)
+        return fill_contacts(
+            pairs, self.number, model.balls.radius, step, rows, model.laws, mobility, self._plan.few, self.active
+        )
 
     def book(self, pairs, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
-        book_contacts(step.before, rows, bodies.kind, pairs.law, self.active, works)
+        book_contacts(step.before, rows, bodies.kind, step.driven, pairs.law, self.active, works)
 
     def acting(self) -> tuple:
         """(count, 3) the impulses, in space."""
@@ -358,7 +531,7 @@ class Diagonal(Held):
     def explicit(self, rows, dimension) -> Explicit:
         """The contacts written out, in the order of their pairs."""
         order = np.argsort(self.active.pair)
-        pair, a, b, row, _, status = (array[order] for array in self.active)
+        pair, a, b, row, _, status = (array[order] for array in self.active[:6])
         m, a, b = self.count, a.astype(np.int64), b.astype(np.int64)
         frame, target = np.empty((m, 3, 3)), np.zeros((m, 3))
         for k in range(m):
@@ -374,3 +547,18 @@ class Diagonal(Held):
         """Take over impulses (count, 3) in the frames, which stand in the order of the pairs."""
         order = np.argsort(self.active.pair)
         self.active.row[order, PX : PZ + 1] = np.einsum("kij,ki->kj", written.frame, impulse)
+
+
+class Border(Diagonal):
+    """The contacts of balls across the border of a cell that moves: see `Equations`."""
+
+    number, arrays, kernels = BORDER, staticmethod(border_contacts), KERNELS[BorderContacts]
+
+    def fill(self, model, near, pairs, step, rows, mobility) -> float:
+        """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
+        fill_images(near.space, pairs, near.places, mobility, self._plan.few, self.active)
+        return super().fill(model, near, pairs, step, rows, mobility)
+
+    def cell_work(self, step) -> float:
+        """Of the imposed deformation on these contacts, with their present impulses, J."""
+        return cell_work(step.free, step.driven, self.active)

@@ -113,8 +113,6 @@ def fill_contacts(space, pairs, balls, planes, places, bodies, laws, axes, step,
         for c in range(3):
             point = places[second[k], c] - (balls.radius[second[k]] + 0.5 * gap[k]) * normal[k, c]
             arm_a[c], arm_b[c] = point + shift[c] - bodies.position[a, c], point - bodies.position[b, c]
-            if length > 0.0 and k < pairs.balls and bodies.simple[a] and bodies.simple[b]:  # as in diagonal equations
-                arm_a[c], arm_b[c] = balls.radius[first[k]] * normal[k, c], -balls.radius[second[k]] * normal[k, c]
             shift[c] = shift[c] / length if length > 0.0 else 0.0
             out.image[found, c] = shift[c]
         carried_axis(pairs, k, balls, planes, bodies.orientation, axes, axis)
@@ -351,6 +349,15 @@ def cell_power(rows, image, driven, frame, p):
 
 
 @kernel
+def cell_work(rows, driven, contacts):
+    """The work of the imposed components ``driven`` (3, 3) of a moving cell on all contacts."""
+    total = 0.0
+    for k in range(contacts.pair.size):
+        total += cell_power(rows, contacts.image[k], driven, contacts.frame[k], contacts.impulse[k])
+    return total
+
+
+@kernel
 def driven_power(rows, body, arm, frame, p, m):
     """Velocity of the contact point of a driven body times the impulse, plus its spin times the moment."""
     total = 0.0
@@ -431,6 +438,10 @@ class Full(Held):
         bodies = np.unique(np.concatenate([c.a, c.b]))
         heavy = bodies[~model.bodies.simple[bodies]]
         return not mobility.inverse[heavy].any()
+
+    def cell_work(self, step) -> float:
+        """Of the imposed deformation of a moving cell on these contacts, with their present impulses, J."""
+        return cell_work(step.free, step.driven, self.active)
 
     def book(self, pairs, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""

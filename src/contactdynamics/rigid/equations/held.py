@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._jit import kernel
 from ...state import SEPARATING, SLIDING, STICKING
-from .contract import GROUPS, Kernels, Kind, Plan
+from .contract import ALL, Kernels, Kind, Plan
 
 
 @kernel
@@ -33,7 +33,7 @@ def head(table, count: int):
 
 def plan_arrays(room: int, unknowns: int) -> Plan:
     """A plan for ``room`` contacts of so many unknowns."""
-    places, cuts = [np.empty(room, dtype=np.uint32) for _ in range(2)], [np.zeros(2 * GROUPS + 1, dtype=np.int64)] * 2
+    places, cuts = [np.empty(room, dtype=np.uint32) for _ in range(2)], [np.zeros(ALL + 1, dtype=np.int64)] * 2
     return Plan(places[0], cuts[0], places[1], cuts[1].copy(), np.empty(room), np.empty((room, unknowns)))
 
 
@@ -84,6 +84,10 @@ class Held:
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the search, where they stand in it."""
         return k
+
+    def cell_work(self, step) -> float:
+        """Of the imposed deformation of a moving cell on these contacts, with their present impulses, J."""
+        return 0.0
 
     def store(self, found, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse, moment and status with those ``found``; the largest distance to a cone and sum |P|^2."""

@@ -77,14 +77,14 @@ def _after_groups(meeting, rows, parity, changes):
     """Send and receive what is on the border; after the odd groups also the changes."""
     meet(meeting, rows)
     if meeting.thread == 0:
-        sent, half = meeting.changes, changes.size // 2
+        sent, half = meeting.changes, meeting.changes.size // 2
         if parity == ODD:
             first, after = half * meeting.rank // meeting.ranks, half * (meeting.rank + 1) // meeting.ranks
-            for group in range(changes.size):
+            for group in range(sent.size):
                 sent[group] = changes[group] if first <= group % half < after else 0.0
         _call(meeting.call, parity)
         if parity == ODD:
-            for group in range(changes.size):
+            for group in range(sent.size):
                 changes[group] = sent[group]
     meet(meeting, rows)
 

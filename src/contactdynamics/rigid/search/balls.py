@@ -13,7 +13,7 @@ from ..._jit import kernel
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, TAU, TENSION
 from ...state import FREE, OPEN, SEPARATING
 from ..space import image, shortest
-from .contract import DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap
+from .contract import BORDER, DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap
 from .pairs import Pairs, deepest_pair, head_of, pair_arrays, recall, renumber
 from .recovery import recover_pairs
 
@@ -36,7 +36,7 @@ class Rules(NamedTuple):
     shaped: bool  # whether some ball is outlined
     material: np.ndarray  # (S,) of the balls
     moments: bool  # whether some pair may have a moment
-    border: bool  # whether contacts across the border of the cell are full ones: it moves
+    border: bool  # whether contacts across the border of the cell act on it: it moves
     length: float  # of a cell that moves, else 0: see `equations.full`, m
 
 
@@ -152,10 +152,10 @@ def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out
             if found < room:
                 first[found], second[found], rule[found], gaps[found] = i, j, law, gap
                 bodies_a[found], bodies_b[found] = a, b
-                diagonal = plain and simple_body[b] and simple_law[law]
-                if border and diagonal:  # of places themselves: their difference is the shortest vector
-                    diagonal = x == places[j, 0] - xi and y == places[j, 1] - yi and z == places[j, 2] - zi
-                kind[found] = DIAGONAL if diagonal else FULL
+                kind[found] = DIAGONAL if plain and simple_body[b] and simple_law[law] else FULL
+                if border and kind[found] == DIAGONAL:  # of places themselves: their difference is the shortest vector
+                    if x != places[j, 0] - xi or y != places[j, 1] - yi or z != places[j, 2] - zi:
+                        kind[found] = BORDER
                 normal[found, 0], normal[found, 1], normal[found, 2] = nx, ny, nz
                 source[found] = k if held else -1
             found += 1
@@ -228,6 +228,19 @@ def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out)
     return total, balls
 
 
+@kernel
+def crossing(space, places, pairs, out):
+    """Which of the pairs of balls meet across the border, into ``out`` (K,)."""
+    for k in range(out.size):
+        out[k] = False
+        if k < pairs.balls:
+            i, j = pairs.first[k], pairs.second[k]
+            x, y, z = image(
+                space, places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
+            )
+            out[k] = x != 0.0 or y != 0.0 or z != 0.0
+
+
 def turning(model) -> np.ndarray:
     """(N,) bodies whose spin is prescribed and not surely zero: only a constant is."""
     which = [
@@ -252,6 +265,7 @@ class BallSearch:
 
     def _own_arrays(self) -> None:
         self._spare, self._filled, self._scratch = pair_arrays(0), pair_arrays(0), pair_arrays(0)
+        self._across = np.zeros(0, dtype=bool)
 
     @property
     def status(self) -> np.ndarray:
@@ -272,7 +286,7 @@ class BallSearch:
         near_by = np.where(laws[:, RHO] > 0, 0.0, NEAR)
         self.present = not outlined.all()
         touched = simple_body[balls.body[~outlined]].all() and simple_body[planes.body].all()
-        self.all_diagonal = not self.present or bool(touched and simple_law.all() and not near.length > 0.0)
+        self.all_diagonal = not self.present or bool(touched and simple_law.all())
         self.rules = Rules(
             model.law_index, simple_law, sticky, near_by, simple_body, outlined, bool(sticky.any()),
             bool(outlined.any()), balls.material, not self.all_diagonal, near.length > 0.0, near.length,
@@ -282,7 +296,7 @@ class BallSearch:
     @property
     def equations(self) -> tuple:
         """Numbers of the equations that the pairs may belong to."""
-        return (DIAGONAL,) if self.all_diagonal else (DIAGONAL, FULL)
+        return (DIAGONAL,) + (FULL,) * (not self.all_diagonal) + (BORDER,) * self.rules.border
 
     @property
     def needs_inertia(self) -> bool:
@@ -320,18 +334,19 @@ class BallSearch:
                 self._spare = pair_arrays(room, self._scratch)
         self._spare, self._filled = self._filled, out
         self.found = head_of(out, total, count)
+        self._across = np.empty(total if self.rules.border and not self.all_diagonal else 0, dtype=bool)
+        crossing(near.space, near.places, self.found, self._across)
         return total
 
     def candidates(self) -> Candidates:
         """The active pairs."""
-        return Candidates(self.found.a, self.found.b, self.found.gap, self.found.kind)
+        found = self.found
+        return Candidates(found.a, found.b, found.gap, found.kind, self._across)
 
     def counts(self) -> dict:
         """How many pairs belong to which equations."""
-        if self.all_diagonal:
-            return {DIAGONAL: len(self.found.kind)}
-        full = int(np.count_nonzero(self.found.kind == FULL))
-        return {DIAGONAL: len(self.found.kind) - full, FULL: full}
+        counts = {number: int(np.count_nonzero(self.found.kind == number)) for number in self.equations[1:]}
+        return {DIAGONAL: len(self.found.kind) - sum(counts.values())} | counts
 
     def points(self, near, places) -> np.ndarray:
         """(k, 3) where the pairs in these ``places`` touch: halfway in the gap."""

@@ -8,9 +8,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-# The kinds of equations that contacts may need: all balls; lever arms or other laws; polygons; polyhedra.
-DIAGONAL, FULL, PLANAR, SPATIAL = range(4)
-KINDS = 4
+# The kinds of equations that contacts may need: all balls; lever arms or other laws; polygons; polyhedra; balls across
+# the border of a cell that moves.
+DIAGONAL, FULL, PLANAR, SPATIAL, BORDER = range(5)
+KINDS = 5
 NEAR = 1e-4  # of the smaller size: what pushed stays active up to this gap, between polygons what did not push too
 
 
@@ -32,6 +33,7 @@ class Candidates(NamedTuple):
     b: np.ndarray  # (K,)
     gap: np.ndarray  # (K,) m
     kind: np.ndarray  # (K,) number of the equations that each belongs to
+    across: np.ndarray = np.zeros(0, dtype=bool)  # (K,) acts on a moving cell, beside `BORDER`; (0,) where none does
 
 
 class Overlap(NamedTuple):
