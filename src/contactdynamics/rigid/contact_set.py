@@ -16,8 +16,9 @@ from ..problem.solving import solve
 from ..scenes.frames import no_contacts
 from ..state import FREE, Contacts
 from . import assembly, motion, restraint
+from .equations.border import Border
 from .equations.contract import Mobility
-from .equations.diagonal import Border, Diagonal
+from .equations.diagonal import Diagonal
 from .equations.full import Full
 from .equations.planar import Planar
 from .equations.spatial import Spatial

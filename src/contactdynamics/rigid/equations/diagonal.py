@@ -1,9 +1,7 @@
 """Diagonal equations: homogeneous balls and planes that do not turn, with Coulomb's isotropic law.
 
-Across the border of a cell that moves, b is met in its image at x_b + S, which moves by L S more than b, with the
-velocity gradient L of the cell. The last three rows of the bodies are then the columns of L times a length l, and
-``image`` is S / l: they take part in U and in impulses like bodies. Such contacts are a kind of their own, `Border`,
-with the same kernels but for the sweep; of the others none asks for an image.
+Contacts across the border of a cell that moves are a kind of their own (`border`), with these kernels but for the
+sweep; `with_image`, `push_cell` and `cell_power` are nothing where contacts have no ``image``.
 
 The block of W is diagonal, W_n = 1/m_a + 1/m_b and W_t = (1 + k) W_n with k = m r^2 / I; no tangent vectors are needed,
 and the impulse is kept as a vector in space. Speed decides here: contacts stand in memory in the order of a sweep, one
@@ -18,9 +16,8 @@ from numba.extending import overload
 from ..._jit import kernel
 from ...scenes.materials import FRICTION_1, RHO, STATIC
 from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
-from ..search.contract import BORDER, DIAGONAL
+from ..search.contract import DIAGONAL
 from ..search.pairs import pair_size
-from ..space import image
 from .contract import (
     KERNELS,
     START,
@@ -56,24 +53,6 @@ def diagonal_contacts(room: int) -> DiagonalContacts:
     return DiagonalContacts(*rows, np.empty((room, 8)), np.empty(room), np.zeros(room, dtype=np.int8))
 
 
-class BorderContacts(NamedTuple):
-    """Contacts across the border of a cell that moves, in the order of a sweep (m,)."""
-
-    pair: np.ndarray  # as of `DiagonalContacts`
-    a: np.ndarray
-    b: np.ndarray
-    row: np.ndarray
-    sink: np.ndarray
-    status: np.ndarray
-    image: np.ndarray  # (m, 3) S / l
-    more: np.ndarray  # (m,) what the cell adds to 1/m_a + 1/m_b, in the direction in which it adds most
-
-
-def border_contacts(room: int) -> BorderContacts:
-    """Empty arrays for ``room`` contacts."""
-    return BorderContacts(*diagonal_contacts(room), np.empty((room, 3)), np.empty(room))
-
-
 def with_image(rows, contacts, k, x, y, z):
     """U of contact ``k`` with what the image of b moves more than b."""
     if not hasattr(contacts, "image"):
@@ -93,7 +72,7 @@ def _with_image(rows, contacts, k, x, y, z):
 
 @overload(with_image)
 def _compiled_with_image(rows, contacts, k, x, y, z):
-    if contacts.instance_class is BorderContacts:
+    if "image" in contacts.instance_class._fields:
         return lambda rows, contacts, k, x, y, z: _with_image(rows, contacts, k, x, y, z)
     return lambda rows, contacts, k, x, y, z: (x, y, z)
 
@@ -115,7 +94,7 @@ def _push_cell(rows, linear, contacts, k, x, y, z):
 
 @overload(push_cell)
 def _compiled_push_cell(rows, linear, contacts, k, x, y, z):
-    if contacts.instance_class is BorderContacts:
+    if "image" in contacts.instance_class._fields:
         return lambda rows, linear, contacts, k, x, y, z: _push_cell(rows, linear, contacts, k, x, y, z)
     return lambda rows, linear, contacts, k, x, y, z: None
 
@@ -135,39 +114,11 @@ def _cell_power(rows, driven, contacts, k, x, y, z):
     return total
 
 
-@kernel
-def cell_work(rows, driven, contacts):
-    """The work of the imposed components ``driven`` (3, 3) of a moving cell on all contacts."""
-    total, row = 0.0, contacts.row
-    for k in range(contacts.pair.size):
-        total += _cell_power(rows, driven, contacts, k, row[k, PX], row[k, PY], row[k, PZ])
-    return total
-
-
 @overload(cell_power)
 def _compiled_cell_power(rows, driven, contacts, k, x, y, z):
-    if contacts.instance_class is BorderContacts:
+    if "image" in contacts.instance_class._fields:
         return lambda rows, driven, contacts, k, x, y, z: _cell_power(rows, driven, contacts, k, x, y, z)
     return lambda rows, driven, contacts, k, x, y, z: 0.0
-
-
-@kernel
-def fill_images(space, pairs, spots, mobility, places, out):
-    """Fill in where b is met, for the contacts across the border; ``spots`` (S, 3) of the balls in space."""
-    count, linear, length = 0, mobility.linear, mobility.length
-    for k in range(pairs.kind.size):
-        if pairs.kind[k] != BORDER:
-            continue
-        found, i, j = places[count], pairs.first[k], pairs.second[k]
-        count += 1
-        x, y, z = image(space, spots[j, 0] - spots[i, 0], spots[j, 1] - spots[i, 1], spots[j, 2] - spots[i, 2])
-        out.image[found, 0], out.image[found, 1], out.image[found, 2] = x / length, y / length, z / length
-        out.more[found] = 0.0
-        for c in range(3):
-            more = 0.0
-            for m in range(3):
-                more += out.image[found, m] ** 2 * linear[linear.shape[0] - 3 + m, c]
-            out.more[found] = max(out.more[found], more)
 
 
 @kernel(contract=True)
@@ -424,41 +375,6 @@ def book_contacts(before, rows, kind, driven, pairs_law, contacts, works):
 
 
 @kernel
-def sweep_border(rows, mobility, contacts, some, beta, last):
-    """One sweep, as `Kernels` has it: b is met in its image, and the cell takes its share of the impulse.
-
-    With the cell's share the block of W is not diagonal, but hardly differs from it: solved is the diagonal block that
-    bounds it from above, as a step towards the solution.
-    """
-    met, change, kappa, linear = np.empty(8), 0.0, mobility.kappa, mobility.linear
-    factor = 1.0 / (1.0 + kappa)
-    for n in range(some.size):
-        k = some[n]
-        a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
-        x, y, z = c[PX], c[PY], c[PZ]
-        px, py, pz = x, y, z
-        if beta > 0.0:
-            px, py, pz = x + beta * (x - last[k, 0]), y + beta * (y - last[k, 1]), z + beta * (z - last[k, 2])
-        if beta >= 0.0:
-            last[k, 0], last[k, 1], last[k, 2] = x, y, z
-        for i in range(8):
-            met[i] = rows[b, i]
-        met[0], met[1], met[2] = with_image(rows, contacts, k, met[0], met[1], met[2])
-        met[6] += contacts.more[k]
-        change += solve_contact(rows[a], met, c, px, py, pz, kappa, factor)
-        dx, dy, dz, mass = c[PX] - px, c[PY] - py, c[PZ] - pz, rows[b, 6]
-        nx, ny, nz = c[NX], c[NY], c[NZ]
-        rows[b, 0] += mass * dx
-        rows[b, 1] += mass * dy
-        rows[b, 2] += mass * dz
-        rows[b, 3] -= mass * kappa * (ny * dz - nz * dy)
-        rows[b, 4] -= mass * kappa * (nz * dx - nx * dz)
-        rows[b, 5] -= mass * kappa * (nx * dy - ny * dx)
-        push_cell(rows, linear, contacts, k, dx, dy, dz)
-    return change
-
-
-@kernel
 def sweep_contacts(rows, mobility, contacts, some, beta, last):
     """One sweep, as `Kernels` has it."""
     if beta < 0.0:
@@ -496,7 +412,6 @@ def add_powers(free, rows, contacts, group, sums):
 
 
 KERNELS[DiagonalContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers)
-KERNELS[BorderContacts] = Kernels(sweep_border, measure_contacts, store_contacts, separations, add_powers)
 
 
 class Diagonal(Held):
@@ -547,18 +462,3 @@ class Diagonal(Held):
         """Take over impulses (count, 3) in the frames, which stand in the order of the pairs."""
         order = np.argsort(self.active.pair)
         self.active.row[order, PX : PZ + 1] = np.einsum("kij,ki->kj", written.frame, impulse)
-
-
-class Border(Diagonal):
-    """The contacts of balls across the border of a cell that moves: see `Equations`."""
-
-    number, arrays, kernels = BORDER, staticmethod(border_contacts), KERNELS[BorderContacts]
-
-    def fill(self, model, near, pairs, step, rows, mobility) -> float:
-        """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        fill_images(near.space, pairs, near.places, mobility, self._plan.few, self.active)
-        return super().fill(model, near, pairs, step, rows, mobility)
-
-    def cell_work(self, step) -> float:
-        """Of the imposed deformation on these contacts, with their present impulses, J."""
-        return cell_work(step.free, step.driven, self.active)
