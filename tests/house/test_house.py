@@ -64,7 +64,7 @@ INSIDE = {
          "equations.held", "equations.joints", "ranks.domains"},
         {"search.balls", "equations.diagonal", "equations.full", "equations.planar", "equations.spatial", "loading",
          "watch", "options"},
-        {"search.touching"},
+        {"search.touching", "equations.border"},
         {"search.polygons", "search.polyhedra"},
         {"contact_set", "ranks.team"},
         {"questions", "hardest", "ranks"},
