@@ -334,8 +334,9 @@ class BallSearch:
                 self._spare = pair_arrays(room, self._scratch)
         self._spare, self._filled = self._filled, out
         self.found = head_of(out, total, count)
-        self._across = np.empty(total if self.rules.border and not self.all_diagonal else 0, dtype=bool)
-        crossing(near.space, near.places, self.found, self._across)
+        if self.rules.border and not self.all_diagonal:
+            self._across = np.empty(total, dtype=bool)
+            crossing(near.space, near.places, self.found, self._across)
         return total
 
     def candidates(self) -> Candidates:
