@@ -19,8 +19,18 @@ import numba
 from numba.core import compiler, event, sigutils
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.typed_passes import IRLegalization
 
-CONSTANTS = ("state.py", "materials.py", "contract.py", "touches.py", "step.py")  # without kernels, but used by some
+from . import _lean
+
+CONSTANTS = (
+    "state.py",
+    "materials.py",
+    "contract.py",
+    "touches.py",
+    "step.py",
+    "_lean.py",
+)  # without kernels, but used by some
 OWN = re.compile("[0-9a-f]{16}")  # names of folders with machine code
 KEPT_CACHES = 3  # older versions' machine code to keep beside the current one
 
@@ -85,6 +95,8 @@ def _load_without_blas() -> None:
 
 CACHE = _prepare_cache()
 _load_without_blas()
+_lean.compare_options_quickly()
+_lean.remember_operators()
 
 
 class _Compilation(event.Listener):
@@ -155,7 +167,11 @@ class _Compiler(compiler.Compiler):
             state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
             state.library.exact = not state.flags.fastmath
             state.library.enable_object_caching()
-        return super().define_pipelines()
+        pipelines = super().define_pipelines()
+        for passes in pipelines:
+            passes.add_pass_after(_lean.Uncounted, IRLegalization)
+            passes.finalize()
+        return pipelines
 
 
 def clock() -> float:
@@ -210,7 +226,8 @@ class _Parts:
         with global_compiler_lock:  # no other thread compiles: it may be at work on a kernel that needs the part
             if COMPILATION.depth == 0 and types in known and isinstance(known[types].library, _Part):
                 del known[types]
-            return self._compile(signature)
+            with _lean.short_messages():
+                return self._compile(signature)
 
     def add(self, code) -> None:
         """Enter what was compiled; a part is not for Python."""

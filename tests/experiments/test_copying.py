@@ -16,10 +16,7 @@ from contactdynamics.experiments import options, runner
 from contactdynamics.experiments.options import Option
 
 SHIPPED = Path(runner.__file__).parent
-QUICK = [  # those that take about a second; the contract of the others is tested by name
-    "essai-01", "essai-02", "essai-03", "essai-04", "essai-05", "essai-06", "essai-07", "painleve", "jammed-bar",
-    "rocking-theory",
-]  # fmt: skip
+QUICK = ["essai-07", "painleve", "jammed-bar"]  # by name all of them run in test_contract.py
 
 
 @pytest.fixture

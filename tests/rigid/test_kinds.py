@@ -1,8 +1,8 @@
 """One contract for all contacts: every search and every kind of equations, with both solvers, on any number of threads.
 
 Each scene is a long bed of bodies that are a little too close, pushed sideways. The scenes have every set of kinds that
-a `ContactSet` can have, and the laws that have kernels of their own. In a cell the bed has no ends and no floor, and
-its bodies move at random; what a cell cannot do is refused in one sentence.
+a `ContactSet` can have, some of them in the longer tier, and the laws that have kernels of their own. In a cell the bed
+has no ends and no floor, and its bodies move at random; what a cell cannot do is refused in one sentence.
 """
 
 import copy
@@ -77,10 +77,16 @@ CELLS = {
     "polygons in a cell": (2, [polygon], {}),
     "polyhedra in a cell": (3, [polyhedron], {}),
 }
-ALL = pytest.mark.parametrize("name", SCENES)
-EVERY = pytest.mark.parametrize(
-    "name", [*SCENES, "disks in a cell", *(pytest.param(name, marks=pytest.mark.slow) for name in list(CELLS)[1:])]
-)
+# Sets of kinds whose kernels are compiled for them alone, of kinds that are all in others: in the longer tier.
+MORE = {"rolling disks beside polygons", "spheres beside polyhedra", "clusters beside polygons", *list(CELLS)[1:]}
+
+
+def tiers(names):
+    return [pytest.param(name, marks=pytest.mark.slow if name in MORE else ()) for name in names]
+
+
+ALL = pytest.mark.parametrize("name", tiers(SCENES))
+EVERY = pytest.mark.parametrize("name", tiers([*SCENES, *CELLS]))
 SOLVERS = pytest.mark.parametrize("solver", ["accelerated", "nlgs"])
 MODES = pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
 

@@ -46,6 +46,14 @@ def fill_cones(cones):
             shift[k] = 0.5 * (friction[k, 0] - friction[k, 1])
 
 
+@kernel
+def put(source, target):
+    """``target[:] = source`` for rows (m, d), which takes a kernel long to compile: it copies arrays that overlap."""
+    for k in range(target.shape[0]):
+        for i in range(target.shape[1]):
+            target[k, i] = source[k, i]
+
+
 @kernel(inline=True)
 def length(size, x, k):
     """|x_t| of row k."""

@@ -133,7 +133,8 @@ def eliminate(count, start, near, most):
                 mark[i] = step
                 if end == edges.size:
                     more = np.empty(2 * end, dtype=np.int64)
-                    more[:end] = edges
+                    for e in range(end):
+                        more[e] = edges[e]
                     edges = more
                 edges[end] = i
                 end += 1

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._jit import kernel
 from . import graphs
-from .cones import residual
+from .cones import put, residual
 
 STEPS = 8  # with the same base at most
 STIFF, STIFFER, STIFFEST = 1e4, 10.0, 1e9  # r over that of the contact's own block of W
@@ -136,7 +136,9 @@ def new_proximal(m: int, d: int) -> Proximal:
 @kernel
 def begin(prox, p, u):
     """Start from impulses ``p`` and their velocities ``u`` (m, d)."""
-    prox.base[:], prox.q[:], prox.now[:] = p, p, u
+    put(p, prox.base)
+    put(p, prox.q)
+    put(u, prox.now)
     prox.number[0], prox.number[1], prox.number[2], prox.number[3] = STIFF, 0.0, np.inf, STIFFEST
     prox.number[4], prox.number[5] = 0.0, 1.0
 
@@ -180,16 +182,20 @@ def newton_step(graph, cones, prox, p, u, tolerance, scale):
             size += p[k, i] ** 2
     other = residual(cones, q, now, scale)
     if other < error:  # Q has not been multiplied by r: it has less of the rounding
-        p[:], u[:], error = q, now, other
+        put(q, p)
+        put(now, u)
+        error = other
     number[1] += 1.0
     if min(off, move) <= (0.1 * max(tolerance, error)) ** 2 * size or number[1] >= STEPS:
         if error > WORSE * number[2] and stiff > STIFFER:  # too far: back to this base, with more of the proximal term
-            q[:] = base
+            put(base, q)
             graphs.respond(graph, q, now)
             number[0] = number[3] = stiff / STIFFER
             number[4], number[5] = 0.0, min(WAIT, 2.0 * number[5])
         else:
-            base[:], q[:], now[:] = p, p, u
+            put(p, base)
+            put(p, q)
+            put(u, now)
             number[4] += 1.0
             if number[4] >= number[5]:  # so many went well: r may grow again
                 number[3], number[4] = min(STIFFER * number[3], STIFFEST), 0.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._jit import kernel
 from . import interior, newton
-from .cones import residual
+from .cones import put, residual
 from .interior import Path, new_path
 from .newton import Proximal, new_proximal
 
@@ -55,7 +55,9 @@ def begin(graph, cones, second, p, u, tolerance, scale, inside, patience):
     number[:] = 0.0
     number[PATIENCE] = patience
     number[LEVEL], number[BEST], number[SEEN] = max(SWITCH, tolerance), residual(cones, p, u, scale), np.inf
-    second.kept[:], second.p[:], second.u[:] = p, p, u
+    put(p, second.kept)
+    put(p, second.p)
+    put(u, second.u)
     if number[BEST] <= tolerance:
         number[PHASE] = SOLVED
     elif number[BEST] <= number[LEVEL]:
@@ -85,7 +87,7 @@ def advance(graph, cones, second, tolerance, scale, count):
             number[IDLE], number[SEEN] = 0.0, error
         if error < number[BEST]:
             number[BEST] = error
-            second.kept[:] = p
+            put(p, second.kept)
         turn(graph, cones, second, tolerance, error)
     return error
 
@@ -102,9 +104,9 @@ def turn(graph, cones, second, tolerance, error):
             number[PHASE], number[IDLE], number[SEEN] = FINISHING, 0.0, np.inf
             number[TRIED] += 100.0 if lost else 1.0
             if lost:
-                p[:] = second.kept
+                put(second.kept, p)
             else:
-                second.path.s[:] = p  # to come back to
+                put(p, second.path.s)  # to come back to
             interior.graphs.respond(graph, p, u)
             newton.begin(second.prox, p, u)
     elif number[IDLE] >= (TRIES if 0.0 < number[TRIED] < 100.0 else LAST) * number[PATIENCE] or not error < np.inf:
@@ -115,9 +117,9 @@ def turn(graph, cones, second, tolerance, error):
             number[LEVEL] = max(0.1 * number[LEVEL], tolerance)
             if number[TRIED] == 0.0:  # it was never asked
                 number[LEVEL] = max(SWITCH, tolerance)
-                p[:] = second.kept
+                put(second.kept, p)
                 interior.graphs.respond(graph, p, u)
                 interior.begin(graph, cones, second.path, p, u, 0.03)
             else:
-                p[:] = second.path.s
+                put(second.path.s, p)
                 interior.graphs.respond(graph, p, u)

@@ -219,9 +219,9 @@ def _midpoint_velocity(inertias, u, force, h, contacts, found, tolerance, max_it
         delassus = rows @ spread
         velocity = (rows @ relaxed).reshape((m, d)) + boundary
         entering = (rows @ u).reshape((m, d)) + boundary
-        velocity[:, 0] += weights[:, 0] * entering[:, 0]
-        for i in range(1, d):
-            velocity[:, i] += weights[:, 1] * entering[:, i]
+        for k in range(m):
+            for i in range(d):
+                velocity[k, i] += weights[k, min(i, 1)] * entering[k, i]
         iterations, errors = nlgs(delassus, velocity, cones, impulses, status, tolerance, max_iterations)
         u_f = relaxed + spread @ impulses.reshape(m * d)
     if added.size:  # elastic and viscous forces at the means of the step

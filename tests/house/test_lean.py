@@ -1,0 +1,135 @@
+"""What the compiler leaves out for our kernels changes nothing that they compute (`_lean`)."""
+
+import gc
+import operator
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba.core import runtime, types
+from numba.core.compiler import Flags
+from numba.core.registry import cpu_target
+
+from contactdynamics import _lean
+from contactdynamics._jit import kernel
+
+
+def test_options_of_the_compiler_are_equal_where_all_of_them_are():
+    plain, same, other = Flags(), Flags(), Flags()
+    same.nrt = plain.nrt  # stated, though it is the default
+    other.nrt = not plain.nrt
+    assert plain == same and hash(plain) == hash(same) and plain != other and plain != 1
+    assert {plain: 1}[same] == 1 and other not in {plain: 1}
+    fast = Flags()
+    fast.fastmath = True
+    assert fast != plain and fast == fast.copy()
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "eq", "and_", "neg"])
+def test_operators_mean_what_they_mean_the_second_time(name):
+    context = cpu_target.typing_context
+    context.refresh()  # as before each compilation
+    function = context.resolve_value_type(getattr(operator, name))
+    kinds = [types.int64, types.float64, types.boolean, types.int32, types.complex128]
+    asked = type(context).resolve_function_type  # what Numba itself says
+    for first in kinds:
+        for args in [(first,)] if name == "neg" else [(first, second) for second in kinds]:
+
+            def answer(how, *given, args=args):
+                try:
+                    return how(*given, function, args, {})
+                except Exception as error:
+                    return type(error)
+
+            expected = answer(asked, context)
+            assert answer(context.resolve_function_type) == answer(context.resolve_function_type) == expected
+
+
+@kernel
+def inner(x):
+    return x[0] + x[-1]
+
+
+@kernel
+def uncounted(x, k):
+    row = x[k]
+    row[0] = 7.0
+    return inner(x[k, 1:]) + row[0]
+
+
+@kernel
+def made(n):
+    x = np.zeros((n, 3))
+    return x, uncounted(x, 0)
+
+
+@kernel
+def some(x, which):
+    return x[which].sum() + uncounted(x, 1)
+
+
+@kernel
+def handed(x):
+    return x[1:]
+
+
+def test_arrays_live_as_long_as_they_are_held():
+    # a count too few frees memory that is in use, one too many keeps it for ever
+    rtsys = runtime.rtsys
+    runtime._nrt_python.memsys_enable_stats()
+    x = np.arange(12.0).reshape(4, 3)
+    assert uncounted(x, 1) == 4.0 + 5.0 + 7.0 and x[1, 0] == 7.0
+    gc.collect()
+    before = rtsys.get_allocation_stats()
+    for _ in range(20):
+        new, value = made(5)
+        assert value == 7.0 and new.shape == (5, 3) and (new[1:] == 0).all()
+        assert some(x, np.array([0, 2])) == x[[0, 2]].sum() + uncounted(x, 1)
+        part = handed(x)
+        assert part.base is not None and (part == x[1:]).all()
+        held = sys.getrefcount(x)
+    del new, part
+    gc.collect()
+    after = rtsys.get_allocation_stats()
+    assert after.alloc - before.alloc == after.free - before.free > 0
+    assert sys.getrefcount(x) == held - 1
+
+
+SHAPES = """
+import numpy as np, numba
+from contactdynamics._jit import kernel
+
+def put(x, y):
+    x[:] = y
+
+for wrap in (numba.njit, kernel):
+    compiled, x = wrap(put), np.zeros((2, 2))
+    compiled(x, np.ones((2, 2)))
+    assert (x == 1).all()
+    try:
+        compiled(x, np.ones((3, 2)))
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_arrays_of_another_shape_are_refused_and_others_keep_their_message(tmp_path):
+    script = tmp_path / "shapes.py"
+    script.write_text(SHAPES)
+    said = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == [
+        "cannot assign slice of shape (2, 2) from input of shape (3, 2)",
+        "an array does not have the shape of the place where it is put",
+    ]
+
+
+def test_this_version_of_numba_is_built_as_was_guessed():
+    class Copy(_lean.TargetConfig):
+        __slots__ = ("_values",)
+
+    Copy.__slots__ = ["_values"]
+    assert _lean.compare_options_quickly(Copy)
+    with _lean.short_messages() as short:
+        assert short
+    assert cpu_target.typing_context.resolve_function_type.__module__ == _lean.__name__
