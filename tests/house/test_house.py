@@ -62,7 +62,7 @@ INSIDE = {
         {"motion", "neighbours", "search.pairs", "search.outlines", "search.solids", "equations.contract",
          "equations.levers", "equations.local", "equations.spatial_rows"},
         {"search.recovery", "order", "solvers", "restraint", "assembly", "together", "ledger", "roster", "cell",
-         "equations.held", "equations.joints", "ranks.domains"},
+         "equations.held", "equations.joints", "ranks.domains", "ranks.meeting"},
         {"search.balls", "equations.diagonal", "equations.full", "equations.planar", "equations.spatial", "loading",
          "watch", "options"},
         {"search.touching", "equations.border"},

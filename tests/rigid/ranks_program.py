@@ -11,6 +11,7 @@ import numpy as np
 
 import contactdynamics as cd
 from contactdynamics.rigid import contact_set, simulation
+from contactdynamics.rigid.ranks import team
 
 H, END = 1e-3, 0.12
 
@@ -111,6 +112,11 @@ def main(job, *arguments):
             sim.run(until=END, progress=False)
         elif job == "unlike":
             unlike(comm)
+        elif job == "idle":
+            wide = scene()
+            wide.add(cd.Disk(0.6), material="m", position=(0.0, 1.5))
+            team.MANY = 100
+            cd.Simulation(wide, time_step=H, ranks=comm).run(until=0.1, progress=False)
         elif job == "wrong":
             cd.Simulation(scene(), time_step=H, ranks=comm, threads=8)
     except Exception as error:

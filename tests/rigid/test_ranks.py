@@ -4,6 +4,7 @@ Programs run under mpiexec; where there is no MPI, these tests are left out and 
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,8 +17,9 @@ import pytest
 import ranks_program
 
 import contactdynamics as cd
+from contactdynamics.bench import scaling
 from contactdynamics.rigid import contact_set, simulation
-from contactdynamics.rigid.ranks import domains, team, world
+from contactdynamics.rigid.ranks import domains, meeting, world
 
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 TIMES = {"detection", "frames", "solve", "integrate", "record", "seconds"}
@@ -112,11 +114,11 @@ def test_a_run_goes_on_with_other_numbers_of_ranks(tmp_path, shared_always):
 @mpi
 @pytest.mark.slow
 def test_every_kind_of_contact_has_the_same_bits(tmp_path, shared_always):
-    plain = {"threads": 1}
-    cases = [("spheres", {"solver": "nlgs"}), ("clusters beside polygons", plain), ("glued spheres", plain),
-             ("polyhedra", plain), ("glued polygons", {"solver": "auto"}), ("turning floor 3D", {"threads": 2}),
-             ("spheres beside polyhedra", {"penetration": "anticipate"})]  # fmt: skip
-    launched(3, "kinds", repr(cases), tmp_path / "texts")
+    cases = [
+        ("rolling disks beside polygons", {"threads": 2}),
+        ("spheres beside polyhedra", {"penetration": "anticipate"}),
+    ]
+    launched(2, "kinds", repr(cases), tmp_path / "texts")
     found = eval((tmp_path / "texts").read_text())
     for case in cases:
         assert found[str(case)] == ranks_program.bed(case[0], **case[1] | {"threads": 1}), case
@@ -159,6 +161,14 @@ def test_ranks_that_differ_are_told():
 def test_more_ranks_than_groups_of_slabs():
     said = launched(2, "wrong", ends=2)
     assert "A scene got 2 ranks of 8 threads each, and is cut into 8 groups of slabs; start 1 processes at most" in said
+
+
+@mpi
+@pytest.mark.slow
+def test_ranks_without_work_are_told():
+    said = launched(4, "idle")
+    assert re.search(r"\d of 4 ranks have nothing to sweep: the \d+ contacts lie in too few slabs", said)
+    assert said.count("have nothing to sweep") == 1
 
 
 @pytest.mark.parametrize("wrong", [4, "world", object()])
@@ -213,6 +223,24 @@ def test_sums_of_pushes_are_those_of_one_process():
     owned = rng.permutation(movable).astype(np.int64)
     place, terms = np.full(97, len(owned)), np.zeros(len(owned) + 1)
     place[owned] = np.arange(len(owned))
-    team.push_terms(rows, free, owned, terms)
-    team.sum_terms(terms, place, movable, found)
+    meeting.push_terms(rows, free, owned, terms)
+    meeting.sum_terms(terms, place, movable, found)
     assert expected.tolist() == found.tolist()
+
+
+def test_the_model_of_many_processes_is_that_of_its_page():
+    one = {"seconds": {"detection": 1.0, "solve": 8.0, "record": 1.0}, "bodies": 100, "contacts": 200, "sweeps": 20.0}
+    costs = scaling.fitted(one)
+    assert costs == pytest.approx((8.0 / 4000, 0.02, 2.0, 20.0))
+    fast = scaling.Network("none", 0.0, np.inf)
+    for way in scaling.WAYS:
+        assert scaling.step_seconds(way, costs, fast, 100, 1) == pytest.approx(10.0)
+    assert scaling.step_seconds("blocks", costs, fast, 100, 4) == pytest.approx(2.5)
+    assert scaling.step_seconds("built", costs, fast, 100, 4) == pytest.approx(8.0 / 4 + 2.0)  # Amdahl's law
+    slow = scaling.Network("slow", 1e-3, 1e6)
+    # two messages a sweep, each with a cut of 8^(2/3) grains, and log2 p for the sum
+    parts = 20 * (2 * (1e-3 + 64 * 4.0 / 1e6) + 1e-3)
+    assert scaling.step_seconds("slabs", costs, slow, 8, 2) == pytest.approx(20 * 2e-3 * 2 * 4 + 0.02 * 4 + parts)
+    for network in scaling.NETWORKS:
+        found = [scaling.efficiency("blocks", costs._replace(contact=2e-8), network, 1e9, p) for p in (8, 1e3, 1e5)]
+        assert 1.0 >= found[0] > found[1] > found[2] > 0.0

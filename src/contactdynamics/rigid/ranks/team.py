@@ -14,125 +14,31 @@ Sums are those of one process, in the same order: the number of processes change
 """
 
 import ctypes
-from typing import NamedTuple
+import warnings
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from ..._jit import kernel
 from ...errors import InputError
-from ..equations import diagonal, full, planar, spatial
-from ..equations.contract import GROUPS
-from ..threads import VERBS, Team, Verbs, meet
+from ..equations import diagonal, full, planar, spatial, spatial_rows
+from ..equations.contract import GROUPS, SHARED
+from ..threads import Team
 from . import domains
+from .meeting import CHOICE, MEASURED, ODD, RankMeeting, push_terms, sum_terms
 
-EVEN, ODD, MEASURED, CHOICE = range(4)  # what the function of Python is called for
+MANY = 2000  # contacts of a scene in which a rank that has none is told
 # What sweeps change of a contact: arrays and their columns.
+STATUS = ("status", None)
 UNKNOWNS = {
     diagonal.DiagonalContacts: (("row", slice(diagonal.PX, diagonal.PZ + 1)),),
-    full.FullContacts: (("impulse", slice(0, 3)), ("moment", slice(0, 3))),
-    planar.PlanarContacts: (("row", slice(planar.PN, planar.PT + 1)), ("law", slice(planar.MOMENT, planar.MOMENT + 1))),
+    full.FullContacts: (("impulse", slice(0, 3)), ("moment", slice(0, 3)), STATUS),
+    planar.PlanarContacts: (
+        ("row", slice(planar.PN, planar.PT + 1)), ("law", slice(planar.MOMENT, planar.MOMENT + 1)), STATUS,
+    ),
     spatial.SpatialContacts: (
-        ("row", slice(spatial.P, spatial.P + 3)), ("law", slice(spatial.MOMENT, spatial.MOMENT + 3)),
+        ("row", slice(spatial_rows.P, spatial_rows.P + 3)),
+        ("law", slice(spatial_rows.MOMENT, spatial_rows.MOMENT + 3)), STATUS,
     ),
 }  # fmt: skip
-
-
-class RankMeeting(NamedTuple):
-    """Who works on a kernel: as `threads.Meeting`, and which process it is."""
-
-    counters: np.ndarray  # (16,)
-    thread: int
-    threads: int
-    rank: int
-    ranks: int
-    call: int  # address of the function of Python
-    changes: np.ndarray  # (2 GROUPS,) on their way
-    local: np.ndarray  # (N,) bodies that contacts of this process act on
-
-
-@intrinsic
-def _call(typing, address, code):
-    """Call the C function int64 -> int64 at this address."""
-
-    def build(context, builder, signature, args):
-        whole = ir.IntType(64)
-        function = builder.inttoptr(args[0], ir.FunctionType(whole, [whole]).as_pointer())
-        return builder.call(function, [args[1]])
-
-    return types.int64(types.int64, types.int64), build
-
-
-@kernel
-def _own_groups(meeting, count):
-    """Neighbouring groups for a process, and in it for a thread."""
-    worker, workers = meeting.rank * meeting.threads + meeting.thread, meeting.ranks * meeting.threads
-    return count * worker // workers, count * (worker + 1) // workers
-
-
-@kernel
-def _after_groups(meeting, rows, parity, changes):
-    """Send and receive what is on the border; after the odd groups also the changes."""
-    meet(meeting, rows)
-    if meeting.thread == 0:
-        sent, half = meeting.changes, meeting.changes.size // 2
-        if parity == ODD:
-            first, after = half * meeting.rank // meeting.ranks, half * (meeting.rank + 1) // meeting.ranks
-            for group in range(sent.size):
-                sent[group] = changes[group] if first <= group % half < after else 0.0
-        _call(meeting.call, parity)
-        if parity == ODD:
-            for group in range(sent.size):
-                changes[group] = sent[group]
-    meet(meeting, rows)
-
-
-@kernel
-def _after_measure(meeting, rows):
-    """Put the sums together."""
-    meet(meeting, rows)
-    if meeting.thread == 0:
-        _call(meeting.call, MEASURED)
-    meet(meeting, rows)
-
-
-@kernel
-def _before_choice(meeting):
-    """Put together what the contacts lose; called by the first thread alone."""
-    _call(meeting.call, CHOICE)
-
-
-@kernel
-def _after_choice(meeting, bodies, count):
-    """Keep the bodies that contacts of this process act on."""
-    kept = 0
-    for k in range(count):
-        bodies[kept] = bodies[k]
-        kept += meeting.local[bodies[k]]
-    return kept
-
-
-VERBS[RankMeeting] = Verbs(_own_groups, _after_groups, _after_measure, _before_choice, _after_choice)
-
-
-@kernel
-def push_terms(rows, free, bodies, out):
-    """m |v - v_free|^2 of the ``bodies`` (k,), as `solvers.push_size` has it."""
-    for k in range(bodies.size):
-        i = bodies[k]
-        x, y, z = rows[i, 0] - free[i, 0], rows[i, 1] - free[i, 1], rows[i, 2] - free[i, 2]
-        out[k] = (x * x + y * y + z * z) / rows[i, 6]
-
-
-@kernel
-def sum_terms(terms, place, movable, out):
-    """The sums of `solvers.push_size` from the ``terms`` of the bodies, each in its ``place``."""
-    for group in range(out.size):
-        out[group] = 0.0
-        for at in range(group * movable.size // out.size, (group + 1) * movable.size // out.size):
-            out[group] += terms[place[movable[at]]]
 
 
 class RankTeam(Team):
@@ -144,7 +50,7 @@ class RankTeam(Team):
         self._job, self._error = None, None
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
         self._address = ctypes.cast(self._function, ctypes.c_void_p).value
-        self._changes = np.zeros(2 * GROUPS)
+        self._changes, self._told = np.zeros(2 * GROUPS), False
 
     @property
     def leads(self) -> bool:
@@ -171,6 +77,7 @@ class RankTeam(Team):
         own = domains.divide(rows, kinds, self.world.rank, self.world.ranks)
         terms = np.zeros(len(own.owned) + 1)
         self._job, self._error = (rows, kinds, goal.free, scratch, own, terms), None
+        self._tell_idle(kinds)
         common = (self.world.rank, self.world.ranks, self._address, self._changes, own.local)
         meetings = [RankMeeting(self._meetings[0].counters, k, self.threads, *common) for k in range(self.threads)]
         mine = scratch._replace(movable=own.own, pushed=own.own[:0])
@@ -184,6 +91,17 @@ class RankTeam(Team):
         self._gather(rows, kinds, own)
         self._job = None
         return result
+
+    def _tell_idle(self, kinds) -> None:
+        """Tell, once, of ranks without work."""
+        counts = sum(counts for kind in kinds for _, counts in self._parts(kind.plan))
+        if not self._told and counts.sum() > MANY and not counts.all():
+            self._told = True
+            warnings.warn(
+                f"{np.count_nonzero(counts == 0)} of {len(counts)} ranks have nothing to sweep: the {counts.sum()} "
+                "contacts lie in too few slabs, each as wide as the largest body; start fewer processes, or accept it.",
+                stacklevel=2,
+            )
 
     # ---- what the kernel calls ---------------------------------------------------------------------------------------
 
@@ -225,6 +143,8 @@ class RankTeam(Team):
         for parity in range(2):
             scratch.sums[:, parity * GROUPS : parity * GROUPS + begin] = 0.0
             scratch.sums[:, parity * GROUPS + end : (parity + 1) * GROUPS] = 0.0
+        if world.rank < world.ranks - 1:
+            scratch.sums[:, SHARED:] = 0.0
         first = int(own.counts[: world.rank].sum())
         after = first + int(own.counts[world.rank])
         push_terms(rows, free, own.owned[first:after], terms[first:after])
@@ -236,15 +156,17 @@ class RankTeam(Team):
         firsts = np.array([domains.first_group(k, self.world.ranks) for k in range(self.world.ranks + 1)])
         return [(int(plan.cuts[p + firsts[0]]), np.diff(plan.cuts[p + firsts])) for p in (0, GROUPS)]
 
-    def _collect(self, plan, arrays) -> None:
+    def _collect(self, kind, arrays) -> None:
         """Put together columns (m, c) of contacts of which each rank has its own ones."""
         world, width, pending = self.world, sum(array.shape[1] for array in arrays), []
-        for begin, counts in self._parts(plan):
+        stand = isinstance(kind.contacts, diagonal.DiagonalContacts)  # in memory in the order of the sweeps
+        for begin, counts in self._parts(kind.plan):
             box = np.empty((int(counts.sum()), width))
-            some = plan.order[begin : begin + len(box)]
             first = int(counts[: world.rank].sum())
             mine = slice(first, first + int(counts[world.rank]))
-            np.concatenate([array[some[mine]] for array in arrays], axis=1, out=box[mine])
+            some = slice(begin, begin + len(box)) if stand else kind.plan.order[begin : begin + len(box)]
+            own = slice(begin + mine.start, begin + mine.stop) if stand else some[mine]
+            np.concatenate([array[own] for array in arrays], axis=1, out=box[mine])
             pending.append((some, box, world.gather(box, counts * width)))
         world.wait([request for _, _, request in pending])
         for some, box, _ in pending:
@@ -256,7 +178,7 @@ class RankTeam(Team):
     def _losses(self) -> None:
         """What every contact loses."""
         for kind in self._job[1]:
-            self._collect(kind.plan, [kind.plan.shares[:, None]])
+            self._collect(kind, [kind.plan.shares[:, None]])
 
     def _gather(self, rows, kinds, own: domains.Domains) -> None:
         """At the end: all velocities and all impulses."""
@@ -268,6 +190,6 @@ class RankTeam(Team):
         request = world.gather(box, own.counts * 8)
         for kind in kinds:
             arrays = [getattr(kind.contacts, name)[:, columns] for name, columns in UNKNOWNS[type(kind.contacts)]]
-            self._collect(kind.plan, arrays)
+            self._collect(kind, arrays)
         world.wait([request])
         rows[own.owned] = box

@@ -1,0 +1,124 @@
+"""Benchmark of processes that share a scene: time, messages, memory, against one process and against threads."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import InputError
+from ..experiments.options import Option
+from ..rigid import contact_set, simulation
+from . import heaps
+from .options import takes
+
+KICK = 5.0  # of g h: the random velocities with which each step begins
+
+
+def child(grains: int, layers: int, steps: int, threads: int, tolerance: float, shared: bool, out: str) -> None:
+    """Make the steps, on the processes of mpiexec where ``shared``, and write what they took to the file ``out``."""
+    comm = None
+    if shared:
+        from mpi4py import MPI
+
+        comm = MPI.COMM_WORLD
+    simulation.clock = contact_set.clock = time.process_time  # stages by CPU: the machine may do other things too
+    sim = heaps.lattice(grains, layers, threads=threads, ranks=comm, tolerance=tolerance)
+    rng, free = np.random.default_rng(4), np.flatnonzero(sim.rows[:, 6] > 0.0)
+    walls, cpu, sweeps, seconds, before = [], 0.0, 0, dict.fromkeys(sim.seconds, 0.0), (0, 0, 0.0)
+    for step in range(steps + 1):
+        sim.rows[free, :3] += KICK * heaps.GRAVITY * sim.time_step * rng.uniform(-1, 1, (len(free), 3))
+        if comm is not None:
+            world = sim._team.world
+            before = (world.messages, world.bytes, world.waited) if step == 1 else before
+            comm.Barrier()
+        begin, used = time.perf_counter(), time.process_time()
+        done = sim.step()
+        if step:  # the first one compiles and builds lists
+            walls.append(time.perf_counter() - begin)
+            cpu += time.process_time() - used
+            sweeps += done.report.iterations
+            seconds = {stage: seconds[stage] + value for stage, value in done.seconds.items()}
+    told = {
+        "wall": float(np.median(walls)), "best": min(walls), "cpu": cpu / steps, "sweeps": sweeps / steps,
+        "contacts": done.contacts, "bodies": len(free),
+        "seconds": {stage: value / steps for stage, value in seconds.items()},
+        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "state": zlib.crc32(sim.bodies.position.tobytes(), zlib.crc32(sim.rows.tobytes())),
+    }  # fmt: skip
+    if comm is not None:
+        after = (world.messages, world.bytes, world.waited)
+        names = ("messages", "bytes", "waited")
+        told |= {name: (b - a) / steps for name, a, b in zip(names, before, after, strict=True)}
+    everyone = [told] if comm is None else comm.gather(told)
+    if everyone is not None:
+        Path(out).write_text(json.dumps(everyone))
+
+
+def _run(processes: int | None, threads: int, job: dict, nice: int) -> list[dict]:
+    """What `child` tells of each process; without MPI where ``processes`` is None."""
+    with tempfile.TemporaryDirectory(prefix="cdyn-") as folder:
+        out = Path(folder) / "told.json"
+        _launch(processes, job | {"threads": threads, "shared": bool(processes), "out": str(out)}, nice)
+        return json.loads(out.read_text())
+
+
+def _launch(processes: int | None, job: dict, nice: int) -> None:
+    """Run `child`."""
+    call = f"from contactdynamics.bench.ranks import child; child(**{job})"
+    command = [sys.executable, "-c", call]
+    if processes:
+        launcher = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        if launcher is None:
+            raise InputError("There is no mpiexec; install one by `pip install contactdynamics[mpi]`.")
+        command = [launcher, "-n", str(processes), *command]
+    if nice:
+        command = ["nice", "-n", str(nice), *command]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise InputError(f"The benchmark on {processes or 1} processes failed: {(done.stderr or done.stdout)[-400:]}")
+
+
+@takes(
+    grains=Option(100_000, "spheres of a lattice", least=1000, most=10**7),
+    layers=Option(8, "of the lattice", least=1, most=100),
+    steps=Option(5, "that are timed, each of which begins with random velocities", least=1, most=10_000),
+    ranks=Option([2], "numbers of processes", least=1, most=8),
+    tolerance=Option(1e-3, "to which steps are solved", least=1e-8, most=0.1),
+    nice=Option(0, "priority of the measured processes, as of nice(1)", least=-20, most=19),
+)
+def ranks(echo, *, grains, layers, steps, ranks, tolerance, nice) -> dict:
+    """A step of a shaken lattice on one process, on two threads and on several processes: time, messages, memory."""
+    job = {"grains": grains, "layers": layers, "steps": steps, "tolerance": tolerance}
+    cases = [(f"{count} processes", count, 1) for count in ranks]
+    cases = [("1 process", None, 1), ("2 threads", None, 2), *cases]
+    found = {}
+    for name, processes, threads in cases:
+        told = found[name] = _run(processes, threads, job, nice)
+        one = found["1 process"][0]
+        if not all(each["state"] == one["state"] for each in told):
+            raise InputError(f"{name} have another state than one process: a bug of the program.")
+        busiest, wall = max(each["cpu"] for each in told), max(each["wall"] for each in told)
+        text = (
+            f"{name:<12} {1e3 * wall:8.1f} ms a step (best {1e3 * max(e['best'] for e in told):.1f}), "
+            f"{one['wall'] / wall:5.2f} x; CPU of the busiest {1e3 * busiest:8.1f} ms, {one['cpu'] / busiest:5.2f} x; "
+            f"{told[0]['memory']:.0f} MB each"
+        )
+        if processes:
+            text += f"; {told[0]['messages']:.0f} messages, {told[0]['bytes'] / 1e6:.2f} MB a step"
+        echo(text)
+    stages = ", ".join(f"{stage} {1e3 * value:.1f}" for stage, value in one["seconds"].items())
+    size = f"{one['bodies']} grains, {one['contacts']} contacts, {one['sweeps']:.0f} sweeps a step"
+    echo(f"{size}; one process: {stages} ms")
+    echo("the same bits in all")
+    return {"cases": found, "grains": one["bodies"], "contacts": one["contacts"], "sweeps": one["sweeps"]} | {
+        f"speedup_{name.replace(' ', '_')}": one["wall"] / max(each["wall"] for each in told)
+        for name, told in found.items()
+    }

@@ -1,0 +1,112 @@
+"""The kernels of workers of several processes: what they do where they see each other's work, see `threads.Verbs`.
+
+MPI is not compiled in: the kernel calls a function of Python by its address (`team.RankTeam`), so that it is kept in
+the cache as all others, and is the same for every MPI.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..._jit import kernel
+from ..threads import VERBS, Verbs, meet
+
+EVEN, ODD, MEASURED, CHOICE = range(4)  # what the function of Python is called for
+
+
+class RankMeeting(NamedTuple):
+    """Who works on a kernel: as `threads.Meeting`, and which process it is."""
+
+    counters: np.ndarray  # (16,)
+    thread: int
+    threads: int
+    rank: int
+    ranks: int
+    call: int  # address of the function of Python
+    changes: np.ndarray  # (2 GROUPS,) on their way
+    local: np.ndarray  # (N,) bodies that contacts of this process act on
+
+
+@intrinsic
+def _call(typing, address, code):
+    """Call the C function int64 -> int64 at this address."""
+
+    def build(context, builder, signature, args):
+        whole = ir.IntType(64)
+        function = builder.inttoptr(args[0], ir.FunctionType(whole, [whole]).as_pointer())
+        return builder.call(function, [args[1]])
+
+    return types.int64(types.int64, types.int64), build
+
+
+@kernel
+def _own_groups(meeting, count):
+    """Neighbouring groups for a process, and in it for a thread."""
+    worker, workers = meeting.rank * meeting.threads + meeting.thread, meeting.ranks * meeting.threads
+    return count * worker // workers, count * (worker + 1) // workers
+
+
+@kernel
+def _after_groups(meeting, rows, parity, changes):
+    """Send and receive what is on the border; after the odd groups also the changes."""
+    meet(meeting, rows)
+    if meeting.thread == 0:
+        sent, half = meeting.changes, meeting.changes.size // 2
+        if parity == ODD:
+            first, after = half * meeting.rank // meeting.ranks, half * (meeting.rank + 1) // meeting.ranks
+            for group in range(sent.size):
+                sent[group] = changes[group] if first <= group % half < after else 0.0
+        _call(meeting.call, parity)
+        if parity == ODD:
+            for group in range(sent.size):
+                changes[group] = sent[group]
+    meet(meeting, rows)
+
+
+@kernel
+def _after_measure(meeting, rows):
+    """Put the sums together."""
+    meet(meeting, rows)
+    if meeting.thread == 0:
+        _call(meeting.call, MEASURED)
+    meet(meeting, rows)
+
+
+@kernel
+def _before_choice(meeting):
+    """Put together what the contacts lose; called by the first thread alone."""
+    _call(meeting.call, CHOICE)
+
+
+@kernel
+def _after_choice(meeting, bodies, count):
+    """Keep the bodies that contacts of this process act on."""
+    kept = 0
+    for k in range(count):
+        bodies[kept] = bodies[k]
+        kept += meeting.local[bodies[k]]
+    return kept
+
+
+VERBS[RankMeeting] = Verbs(_own_groups, _after_groups, _after_measure, _before_choice, _after_choice)
+
+
+@kernel
+def push_terms(rows, free, bodies, out):
+    """m |v - v_free|^2 of the ``bodies`` (k,), as `solvers.push_size` has it."""
+    for k in range(bodies.size):
+        i = bodies[k]
+        x, y, z = rows[i, 0] - free[i, 0], rows[i, 1] - free[i, 1], rows[i, 2] - free[i, 2]
+        out[k] = (x * x + y * y + z * z) / rows[i, 6]
+
+
+@kernel
+def sum_terms(terms, place, movable, out):
+    """The sums of `solvers.push_size` from the ``terms`` of the bodies, each in its ``place``."""
+    for group in range(out.size):
+        out[group] = 0.0
+        for at in range(group * movable.size // out.size, (group + 1) * movable.size // out.size):
+            out[group] += terms[place[movable[at]]]
