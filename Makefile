@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := pile
 
-.PHONY: setup demo test test-slow test-everywhere wheel lint format bench viewer docs clean
+.PHONY: setup demo test test-slow test-everywhere wheel lint format bench viewer docs claims clean
 
 setup: .venv/.ready
 
@@ -51,6 +51,10 @@ docs: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	$(BIN)/python tools/make_site.py
 	@echo "The site is build/site/index.html"
+
+# The numbers of README and docs with their commands; those that can be run in minutes are, and one that fails fails this.
+claims: setup
+	$(BIN)/python tools/claims.py
 
 bench: setup
 	$(BIN)/cdyn bench system

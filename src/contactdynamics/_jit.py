@@ -35,16 +35,24 @@ OWN = re.compile("[0-9a-f]{16}")  # names of folders with machine code
 KEPT_CACHES = 3  # older versions' machine code to keep beside the current one
 
 
+def _home() -> Path:
+    """The user's home; for one without a home, a place where nothing can be written."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path(os.devnull)
+
+
 def _cache_root() -> Path:
     """Where machine code is kept: ``$CONTACTDYNAMICS_CACHE``, or the user's cache directory."""
     if os.environ.get("CONTACTDYNAMICS_CACHE"):
         return Path(os.environ["CONTACTDYNAMICS_CACHE"])
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home()))
+        base = Path(os.environ.get("LOCALAPPDATA", _home()))
     elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
+        base = _home() / "Library" / "Caches"
     else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        base = Path(os.environ.get("XDG_CACHE_HOME", _home() / ".cache"))
     return base / "contactdynamics"
 
 

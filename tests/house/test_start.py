@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -15,6 +16,7 @@ from contactdynamics.bench import start
 
 FIRST_STEP = """
 import sys
+from pathlib import Path
 from contactdynamics import cli
 from contactdynamics.rigid import simulation
 
@@ -102,6 +104,17 @@ def test_a_program_says_once_that_it_compiles(tmp_path):
     assert "at each start" in said(tmp_path / "file") and "CONTACTDYNAMICS_CACHE" in said(tmp_path / "file")
     silenced = "import logging; logging.getLogger('contactdynamics').setLevel('ERROR')\n" + ONE_KERNEL
     assert said(tmp_path / "other", silenced) == ""
+
+
+def test_a_user_without_a_home_has_no_cache(monkeypatch):
+    # A number without an entry in the list of users and without $HOME, as in many containers.
+    def none():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", none)
+    for name in ("CONTACTDYNAMICS_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    assert _jit._prepare_cache() is None
 
 
 @pytest.mark.parametrize("name", ["set", "empty"])

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -36,9 +37,9 @@ def installed(wheel, tmp_path_factory):
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     environment |= {"CONTACTDYNAMICS_CACHE": str(place / "kernels"), "MPLBACKEND": "Agg"}
 
-    def run(program, *arguments):
+    def run(program, *arguments, **more):
         command = [place / "venv" / "bin" / program, *arguments]
-        return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
+        return subprocess.run(command, cwd=place, env=environment | more, capture_output=True, text=True)
 
     return place, run
 
@@ -49,6 +50,39 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     ours = {str(p.relative_to(package)) for p in files if not re.search(r"__pycache__|\.egg-info", str(p))}
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert packed == ours
+
+
+def test_the_source_distribution_holds_what_the_repository_holds(tmp_path):
+    pytest.importorskip("build", reason="build is not installed")
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if tracked.returncode != 0:
+        pytest.skip("not a clone of the repository")
+    names = {name for name in tracked.stdout.splitlines() if not name.startswith(".")}
+    for name in names:
+        (tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / "source" / name)
+    subprocess.run([sys.executable, "-m", "build", "--outdir", tmp_path / "dist", tmp_path / "source"], check=True)
+    (packed,) = (tmp_path / "dist").glob("*.tar.gz")
+    with tarfile.open(packed) as tar:
+        held = {name.partition("/")[2] for name in tar.getnames()}
+    assert names <= held, names - held
+    (wheel,) = (tmp_path / "dist").glob("*.whl")  # made from the source distribution, not from the tree
+    inside = {f"src/{name}" for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert inside == {name for name in names if name.startswith("src/")}
+
+
+def test_it_runs_read_only_and_without_a_home(installed, wheel):
+    # An environment that nobody may write to, no home, no cache, an empty folder of its own for the results.
+    place, run = installed
+    for path in [place / "venv", *(place / "venv").rglob("*")]:
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(0o555)
+    program = "import contactdynamics as cd; cd.Simulation; import contactdynamics._jit as j; print(j.CACHE)"
+    empty = {"HOME": "", "CONTACTDYNAMICS_CACHE": "", "XDG_CACHE_HOME": os.devnull}
+    done = run("python", "-c", program, **empty)
+    assert done.returncode == 0 and done.stdout.endswith("None\n"), done.stderr
+    done = run("cdyn", "run", "essai-01", "--quick", "--out", "read-only", **empty)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_commands_run_outside_the_tree(installed):
