@@ -10,7 +10,8 @@ An experiment file has a docstring whose first line says what it shows, and
   parameter ``duration``, or to what the optional function ``duration(parameters)`` says (with a progress bar), and
   records it into ``run.h5``, a frame every ``frame_every`` seconds. Where it steps a simulation itself, it does so
   within `recorded`, which leaves such a file too.
-  Each such file is audited at the end (`analysis.audit`), and what fails there fails the run;
+  Each such file is audited at the end (`analysis.audit`), and what fails there fails the run, but for the checks that
+  the optional dict ``AUDIT_FAILS`` names with the reason: what an experiment is known to do, and says each time;
 - ``check(outcome, parameters) -> Verdict``: compares with what is expected; each row says by whom;
 - ``figure(outcome, parameters) -> Figure``, or a dict of figures whose main one is called "figure"; films
   (matplotlib's animations) among them are written as GIF.
@@ -256,8 +257,9 @@ def _audit(outcomes) -> str | None:
     return audit(seen) if seen else None
 
 
-def _audited(out: Path, files) -> dict:
-    """What `analysis.audit` finds in the recorded ``files``: by name, how many checks were made, and which fail."""
+def _audited(out: Path, files, known: dict) -> dict:
+    """What `analysis.audit` finds in the recorded ``files``: by name, how many checks were made, and which fail; of
+    those, the ``known`` ones with their reasons."""
     from contactdynamics.analysis import audit as checking
 
     found = {}
@@ -265,7 +267,8 @@ def _audited(out: Path, files) -> dict:
         with storage.open(out / name) as recording:
             lines = checking.audit(recording)
         failed = {line.name: line.words for line in lines if line.holds is False}
-        found[name] = {"made": sum(line.holds is not None for line in lines), "failed": failed}
+        reasons = {check: known[check] for check in failed if check in known}
+        found[name] = {"made": sum(line.holds is not None for line in lines), "failed": failed, "known": reasons}
     return found
 
 
@@ -295,7 +298,7 @@ def _finish(experiment: Experiment, outcome, parameters: dict, out: Path, quick:
             "passed": verdict.passed,
             "overlap": _largest_overlap([*scenes, outcome]),
             "audit": _audit([*scenes, outcome]),
-            "audited": _audited(out, files),
+            "audited": _audited(out, files, getattr(experiment.module, "AUDIT_FAILS", {})),
             "seconds": round(seconds, 3),
         }
     )
