@@ -12,8 +12,11 @@ from contactdynamics.errors import StepWarning
 PRESSURE = 100.0  # N/m in 2D, Pa in 3D; densities are 1
 
 
-def sample(parameters, *, dimension, sizes, friction, fraction=None, rate=None):
-    """A gas in a periodic cell; the time unit sqrt(m / P) (sqrt(rho / P) d in 3D) beside it."""
+def sample(parameters, *, dimension, sizes, friction, fraction=None, corners=0):
+    """A gas in a periodic cell; the time unit sqrt(m / P) (sqrt(rho / P) d in 3D) beside it.
+
+    With ``corners`` the grains are regular polygons inside the disks of the gas, turned at random.
+    """
     d = dimension
     cell = cd.Cell(np.ones(d))
     gas = packings.random(cell, sizes, fraction or (0.4 if d == 2 else 0.28), count=parameters["grains"],
@@ -21,9 +24,17 @@ def sample(parameters, *, dimension, sizes, friction, fraction=None, rate=None):
     scene = cd.Scene(gravity=np.zeros(d), cell=cell)
     scene.material("grain", density=1.0)
     scene.contact("grain", "grain", friction=friction)
-    scene.add_many(gas.radii, material="grain", position=gas.positions)
+    area = math.pi / 4  # of a grain of diameter 1
+    if corners:
+        turns = np.random.default_rng([parameters["seed"], 5]).uniform(0, 2 * math.pi, len(gas.radii))
+        for radius, place, turn in zip(gas.radii, gas.positions, turns, strict=True):
+            shape = cd.Polygon.regular(corners, radius=float(radius))
+            scene.add(shape, material="grain", position=place, rotation=turn)
+        area = corners / 8 * math.sin(2 * math.pi / corners)
+    else:
+        scene.add_many(gas.radii, material="grain", position=gas.positions)
     size = 2 * float(gas.radii.mean())
-    unit = size * math.sqrt((math.pi / 4 if d == 2 else 1.0) / PRESSURE)
+    unit = size * math.sqrt((area if d == 2 else 1.0) / PRESSURE)
     return scene, unit
 
 

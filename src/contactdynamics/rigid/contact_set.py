@@ -17,6 +17,7 @@ from ..scenes.frames import no_contacts
 from ..state import FREE, Contacts
 from . import assembly, motion, restraint
 from .equations.border import Border
+from .equations.cellular import Cellular
 from .equations.contract import Mobility
 from .equations.diagonal import Diagonal
 from .equations.full import Full
@@ -34,7 +35,8 @@ from .step import Goal, Step
 from .threads import Team
 from .together import FINE, NOTHING, Together, accept, move, velocities
 
-SEARCHES, EQUATIONS = (BallSearch, PolygonSearch, PolyhedronSearch), (Diagonal, Border, Full, Planar, Spatial)
+SEARCHES = (BallSearch, PolygonSearch, PolyhedronSearch)
+EQUATIONS = (Diagonal, Border, Full, Planar, Spatial, Cellular)
 SMALL = 500  # contacts up to which one thread is faster
 TRIES = 3  # to solve all contacts together so that nothing is left
 WORTH, OF = 60.0, 150  # sweeps that take as long as solving so many contacts together; for more of them, as many more

@@ -200,6 +200,15 @@ def wrapped(space, places):
     return out
 
 
+@kernel
+def images(space, apart):
+    """What `shortest` adds to these differences of places (k, 3), as vectors."""
+    out = np.empty_like(apart)
+    for k in range(out.shape[0]):
+        out[k, 0], out[k, 1], out[k, 2] = image(space, apart[k, 0], apart[k, 1], apart[k, 2])
+    return out
+
+
 @kernel(inline=True)
 def _shares(space, x, y, z):
     return (

@@ -14,6 +14,7 @@ import numpy as np
 from ..._jit import kernel
 from ...state import FREE, OPEN
 from .contract import NEAR, PLANAR
+from .ghosts import copies
 from .outlines import (
     COUNT,
     EDGE,
@@ -22,6 +23,7 @@ from .outlines import (
     OTHER,
     ROW,
     ROWS,
+    Outlines,
     Scratch,
     meet,
     meeting_arrays,
@@ -151,7 +153,7 @@ class PolygonSearch(Touching):
     """Active contacts with polygons: see `Search` and `Touching`."""
 
     equations, dimension, name, kept = (PLANAR,), 2, "touch", ("index", "memory", "status")
-    kind, round = "polygons", "disks"
+    kind = "polygons"
     recover_by, _find = staticmethod(recover_touches), staticmethod(find_touches)
 
     def _shape(self, model) -> None:
@@ -167,6 +169,15 @@ class PolygonSearch(Touching):
         self.shapes = o._replace(world=o.world.copy(), normal=o.normal.copy())
         self._scratch = s._replace(apart=s.apart.copy(), heights=s.heights.copy())
         self._meetings = meeting_arrays(len(self._meetings.index))
+
+    def _with_ghosts(self, g) -> Outlines:
+        o, (rows, count) = self.shapes, copies(self.shapes.start, g.ball)
+        local = np.concatenate([o.local, o.local[rows]])
+        return Outlines(
+            np.append(o.start, o.start[-1] + np.cumsum(count)), local,
+            np.append(o.body, np.repeat(g.body, count).astype(o.body.dtype)), np.append(o.size, o.size[g.ball]),
+            np.empty((len(local), 2)), np.empty((len(local), 2)),
+        )  # fmt: skip
 
     def _follow_lists(self, pairs: int) -> None:
         if len(self._scratch.apart) != pairs:

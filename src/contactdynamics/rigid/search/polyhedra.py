@@ -12,6 +12,7 @@ import numpy as np
 from ..._jit import kernel
 from ...state import FREE, OPEN
 from .contract import NEAR, SPATIAL
+from .ghosts import copies
 from .recovery import recover_joints
 from .solids import (
     CORNER,
@@ -21,6 +22,7 @@ from .solids import (
     OTHER,
     ROW,
     ROWS,
+    Solids,
     meet,
     meeting_arrays,
     place_solids,
@@ -191,7 +193,7 @@ class PolyhedronSearch(Touching):
     """Active contacts with polyhedra: see `Search` and `Touching`."""
 
     equations, dimension, name, kept = (SPATIAL,), 3, "joint", ("index", "place", "memory", "status")
-    kind, round, first = "polyhedra", "spheres", 1e-6
+    kind, first = "polyhedra", 1e-6
     recover_by, _find = staticmethod(recover_joints), staticmethod(find_joints)
 
     def _shape(self, model) -> None:
@@ -210,6 +212,31 @@ class PolyhedronSearch(Touching):
 
     def _own_meetings(self, pairs: int, points: int) -> None:
         self._meetings = meeting_arrays(pairs, points)
+
+    def _with_ghosts(self, g) -> Solids:
+        s, total = self.shapes, self.shapes.starts[-1].astype(np.int64)
+        (corners, c), (faces, f), (edges, e) = (copies(s.starts[:, k].astype(np.int64), g.ball) for k in range(3))
+        rims, r = copies(s.rim_starts.astype(np.int64), faces)
+        counts = np.stack([c, f, e], axis=1)
+        begin = total + np.cumsum(counts, axis=0) - counts  # where the ghosts' corners, faces and edges stand
+        off = begin - s.starts[g.ball]
+        rim = s.rims[rims] + np.repeat(np.repeat(off[:, [0, 2]], f, axis=0), r, axis=0)
+        old, new = s.edges.copy(), s.edges[edges] + np.repeat(off[:, [0, 0, 1, 1]], e, axis=0)
+        old[:, 2:] += len(corners)  # normals stand after all corners
+        new[:, 2:] += len(corners)
+
+        def joined(table, more):
+            return np.concatenate([table[: total[0]], more[: len(corners)], table[total[0] :], more[len(corners) :]])
+
+        both = np.concatenate([corners, total[0] + faces])
+        local = joined(s.local, s.local[both])
+        body = joined(s.body, np.concatenate([np.repeat(g.body, c), np.repeat(g.body, f)]).astype(s.body.dtype))
+        return Solids(
+            np.concatenate([s.starts, begin + counts]).astype(s.starts.dtype), local, np.empty_like(local), body,
+            np.append(s.rim_starts, s.rim_starts[-1] + np.cumsum(r)).astype(s.rim_starts.dtype),
+            np.concatenate([s.rims, rim]).astype(s.rims.dtype), np.concatenate([old, new]).astype(s.edges.dtype),
+            np.append(s.size, s.size[g.ball]),
+        )  # fmt: skip
 
     def _follow_lists(self, pairs: int) -> None:
         if len(self._scratch.apart) != pairs:

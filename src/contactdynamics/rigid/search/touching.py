@@ -9,9 +9,10 @@ from ...errors import InputError
 from ...scenes.materials import COHESION, TENSION
 from ...state import OPEN, SEPARATING
 from ..motion import invert_inertia
-from ..space import Open
+from ..space import Open, images
 from .balls import HERE, normal_velocity
-from .contract import Candidates, Outlook, Overlap
+from .contract import CELLULAR, Candidates, Outlook, Overlap
+from .ghosts import ghosts, lay, of_bodies, of_ghosts
 from .touches import FIRST, SECOND, SIZE, Rules, Touches, head_of, touch_arrays
 
 ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
@@ -56,8 +57,8 @@ class Touching:
     """What the searches for contacts of polygons and of polyhedra have in common: see `Search`.
 
     A search says its ``dimension``, the ``name`` of its arrays in a checkpoint, and which of them these are (``kept``),
-    its bodies in words (``kind``) and the ``round`` ones that can take their place. It has ``shapes``, a named tuple
-    with the ``size`` of each part, which `_shape` makes, and the kernel `_find`, with ``_scratch`` and ``_meetings``
+    and its bodies in words (``kind``). It has ``shapes``, a named tuple with the ``size`` of each part, which `_shape`
+    makes and to which `_with_ghosts` adds copies of parts, and the kernel `_find`, with ``_scratch`` and ``_meetings``
     for as many pairs as the neighbour lists have (`_follow_lists`). ``recover_by`` is a kernel of `recovery`.
     """
 
@@ -74,32 +75,48 @@ class Touching:
 
     def _own_arrays(self) -> None:
         self._spare, self._filled = (touch_arrays(0, self.dimension) for _ in range(2))
-        self._kind = np.zeros(0, dtype=np.int8)
+        self._kind, self._across = np.zeros(0, dtype=np.int8), np.zeros(0, dtype=bool)
 
     def derive(self, model, near) -> bool:
         """Follow the tables of the model; whether there are such bodies."""
         self.present = model.dimension == self.dimension and len(model.corners.body) > 0
         if not self.present:
             return False
-        if not isinstance(near.space, Open):
-            raise InputError(
-                f"{self.kind.capitalize()} need open space; take {self.round} or clusters in a cell, or leave the "
-                "cell out."
-            )
+        self._open = isinstance(near.space, Open)
+        self.equations = type(self).equations if self._open else (CELLULAR,)
         self.rules = self._rules(model)
         self._shape(model)
         return True
 
     def find(self, model, near, outlook: Outlook) -> int:
         """Find the active contacts, with the memory of the present ones, which they replace; returns their number."""
-        lists, pose = near.listed, (model.bodies.position, model.bodies.orientation)
+        pose = model.bodies.position, model.bodies.orientation
+        if self._open:
+            return self._search(self.shapes, self.rules, near.flats, (near.spheres, near.listed, pose, outlook))
+        there, material = ghosts(near, len(outlook.one)), self.rules.material
+        self.found = of_ghosts(there, self.found)
+        rules = self.rules._replace(material=np.append(material, material[there.ball]))
+        total = self._search(self._with_ghosts(there), rules, near.flats, lay(there, near, pose, outlook))
+        of_bodies(there, self.found)
+        self._across = self._images(near).any(axis=1) if near.length else np.zeros(0, dtype=bool)
+        return total
+
+    def _images(self, near) -> np.ndarray:
+        """(K, 3) how far the second body is met from where it is, across the border of a cell, m."""
+        t, out = self.found, np.zeros((len(self.found.status), 3))
+        if not self._open:
+            first, second = t.index[: t.planes, FIRST], t.index[: t.planes, SECOND]
+            out[: t.planes] = images(near.space, near.places[second] - near.places[first])
+        return out
+
+    def _search(self, shapes, rules, flats, where) -> int:
+        spheres, lists, pose, outlook = where
         self._follow_lists(len(lists.other))
         while True:
             out = self._spare
             total, pairs = self._find(
-                self.shapes, near.spheres, lists, near.flats, self.rules, pose, outlook, self._scratch, self._meetings,
-                self.found, out,
-            )  # fmt: skip
+                shapes, spheres, lists, flats, rules, pose, outlook, self._scratch, self._meetings, self.found, out
+            )
             if total < 0:  # no room for what the pairs have
                 self._own_meetings(len(lists.other), pairs)
             elif total <= len(out.status):
@@ -109,6 +126,8 @@ class Touching:
 
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`."""
+        if not self._open:
+            raise InputError(f"recovery does not know {self.kind} in a periodic cell; leave it out.")
         t, b = self.found, model.bodies
         depth = -(t.gap + opening) / t.place[:, SIZE]
         if depth.max(initial=0.0) <= above:
@@ -149,7 +168,7 @@ class Touching:
     def candidates(self) -> Candidates:
         """The active contacts."""
         t = self.found
-        return Candidates(t.a, t.b, t.gap, self._kind[: len(t.status)])
+        return Candidates(t.a, t.b, t.gap, self._kind[: len(t.status)], self._across)
 
     def counts(self) -> dict:
         """How many contacts belong to which equations."""
@@ -168,7 +187,7 @@ class Touching:
         impulse[:, :d], point[:, :d] = t.memory[:, :d], t.place[:, 1 + d : 1 + 2 * d]
         branch, pairs = position[t.b] - point, slice(0, t.planes)
         branch[pairs] += point[pairs] - position[t.a[pairs]]
-        return impulse, branch
+        return impulse, branch + self._images(near)
 
     def deepest(self, model) -> Overlap:
         """The largest overlaps."""

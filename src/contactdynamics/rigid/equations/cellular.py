@@ -1,0 +1,62 @@
+"""Contacts of polygons and polyhedra in a periodic cell: full equations, point by point.
+
+The joints of `planar` and `spatial` know no images; `full` does. What their search has found is put down as pairs of
+balls: a ball of the size of the smaller part, that touches where the parts do.
+"""
+
+import numpy as np
+
+from ..search.contract import CELLULAR, FULL
+from ..search.pairs import Pairs
+from ..search.touches import FIRST, LAW, SECOND, SIZE
+from ..space import images
+from .full import Full, fill_contacts, warm_start
+
+
+def as_pairs(model, near, touches) -> tuple:
+    """The touches (K,) as `Pairs` of balls, the table of these balls (2 K,), and their places (2 K, 3)."""
+    t, d, m = touches, model.dimension, len(touches.status)
+    normal, point, apart, impulse, moment = np.zeros((5, m, 3))
+    normal[:, :d], point[:, :d] = t.place[:, 1 : 1 + d], t.place[:, 1 + d : 1 + 2 * d]
+    impulse[:, :d], moment[:, 3 - (2 * d - 3) :] = t.memory[:, :d], t.memory[:, d:]
+    size, first, second = t.place[:, SIZE], t.index[:, FIRST].copy(), t.index[:, SECOND]
+    apart[: t.planes] = near.places[second[: t.planes]] - near.places[first[: t.planes]]
+    places = np.empty((2 * m, 3))  # of the second balls, then of the first ones
+    places[:m] = point - images(near.space, apart) + (size + 0.5 * t.gap)[:, None] * normal
+    places[m:] = places[:m] - apart
+    made = model.balls.material
+    material = np.concatenate([made[second], made[np.where(np.arange(m) < t.planes, first, second)]])
+    first[: t.planes] = m + np.arange(t.planes)
+    pairs = Pairs(
+        first, np.arange(m, dtype=np.int32), t.a, t.b, t.index[:, LAW].copy(), np.full(m, FULL, dtype=np.int8), t.gap,
+        normal, impulse, moment, t.status.copy(), np.full(m, -1, dtype=np.int32), t.planes,
+    )  # fmt: skip
+    return pairs, model.balls._replace(radius=np.append(size, size), material=material), places
+
+
+class Cellular(Full):
+    """The contacts of polygons or polyhedra in a cell: see `Equations`."""
+
+    number = CELLULAR
+
+    def fill(self, model, near, touches, step, rows, mobility) -> float:
+        """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
+        self._pairs, balls, places = as_pairs(model, near, touches)
+        scale = fill_contacts(
+            near.space, self._pairs, balls, model.planes, places, model.bodies, model.laws, model.law_axes, step,
+            mobility, self.active,
+        )  # fmt: skip
+        warm_start(rows, mobility, self.active)
+        self.ahead = self.plain
+        return scale
+
+    def store(self, touches, rows, mobility, tolerance) -> tuple[float, float]:
+        """Keep impulse, moment and status with the touches; returns the largest distance to a cone and sum |P|^2."""
+        result, d = super().store(self._pairs, rows, mobility, tolerance), mobility.dimension
+        touches.status[:], touches.memory[:, :d] = self._pairs.status, self._pairs.impulse[:, :d]
+        touches.memory[:, d:] = self._pairs.moment[:, 3 - (2 * d - 3) :]
+        return result
+
+    def book(self, touches, step, rows, bodies, works) -> None:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
+        super().book(self._pairs, step, rows, bodies, works)

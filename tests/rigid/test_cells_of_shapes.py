@@ -1,0 +1,80 @@
+"""Polygons and polyhedra in periodic cells: the images of all of them move in the same way, and carry what is asked."""
+
+import numpy as np
+import pytest
+
+import contactdynamics as cd
+
+H = 1e-3
+
+
+def shape(d, size):
+    """A pentagon, or a box."""
+    if d == 2:
+        return cd.Polygon.regular(5, radius=size)
+    return cd.Box((1.1 * size, 1.2 * size, 1.3 * size))
+
+
+def filled(d, n, cell, *, shift=None, friction=0.3, speed=1.0, fill=0.42):
+    """``n``^d shapes on a lattice in the cell, turned at random, with random velocities; ``shift`` as in `Cell`."""
+    rng, made = np.random.default_rng(5), cd.Scene(gravity=np.zeros(d), cell=cell)
+    made.material("m", density=1000.0)
+    made.contact("m", "m", friction=friction)
+    vectors = cell.vectors[:d, :d]
+    shares = (np.stack(np.meshgrid(*[np.arange(n)] * d, indexing="ij"), -1).reshape(-1, d) + 0.5) / n
+    place = shares @ vectors
+    velocity = speed * rng.normal(size=place.shape)
+    velocity -= velocity.mean(axis=0)
+    if shift is not None:
+        place, velocity = place + shift @ vectors, velocity + shift @ vectors @ cell.rate_at(0.0)[:d, :d].T
+    for x, v in zip(place, velocity, strict=True):
+        turn = {"rotation": rng.uniform(0, 6)} if d == 2 else {}
+        made.add(shape(d, fill / n), material="m", position=x, velocity=v, **turn)
+    return made
+
+
+def closes(sim):
+    e = sim.energy
+    size = e.kinetic + abs(e.force_work) + abs(e.drive_work) + np.abs(e.normal_work).sum() + abs(e.inflow)
+    assert e.closure <= 1e-11 * size * sim.steps
+
+
+@pytest.mark.parametrize("d", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_other_images_move_in_the_same_way(d):
+    # At rest and sheared: each body is replaced by another image of it, and touches others across the border.
+    n, rate = 3, np.zeros((d, d))
+    rate[0, 1] = 3.0
+    other = np.random.default_rng(1).integers(-1, 2, size=(n**d, d))
+    for motion in ({}, {"rate": rate}):
+        runs = []
+        for shift in (np.zeros_like(other), other):
+            made = filled(d, n, cd.Cell(np.ones(d), **motion), shift=shift, speed=4.0, fill=0.47 if d == 2 else 0.6)
+            sim = cd.Simulation(
+                made, time_step=2 * H, tolerance=1e-7, solver="nlgs", penetration="anticipate", on_failure="ignore"
+            )
+            for _ in range(14 if d == 2 else 7):
+                sim.step()
+            closes(sim)
+            runs.append(sim)
+        one, two = runs
+        assert one.energy.normal_work.sum() < -0.1 * one.energy.kinetic  # they have met
+        assert two.contact_set.searches[0]._images(two.contact_set.near).any()
+        assert two.cell.wrapped() == pytest.approx(one.cell.wrapped(), abs=1e-12)
+        assert two.cell.stress == pytest.approx(one.cell.stress, abs=1e-8 * np.abs(one.cell.stress).max())
+
+
+@pytest.mark.slow
+def test_pentagons_carry_the_asked_stress_and_go_on_from_a_file(tmp_path):
+    made = filled(2, 5, cd.Cell((1.0, 1.0), stress=500.0), speed=0.3)
+    sim = cd.Simulation(made, time_step=2e-3, tolerance=1e-4, on_failure="ignore", recorders=cd.HDF5(tmp_path / "a.h5"))
+    sim.run(until=1.0, progress=False)
+    closes(sim)
+    assert sim.cell.volume < 0.9 and sim.watch.overlap < 0.1
+    again = cd.Simulation.from_file(tmp_path / "a.h5")
+    for one in (sim, again):
+        one.recorders.clear()
+        one.run(until=1.1, progress=False)
+    assert np.array_equal(sim.positions, again.positions)
+    sim.run(until=3.0, progress=False)
+    stress = sim.cell.stress
+    assert np.diag(stress) == pytest.approx(500.0, abs=5.0) and stress == pytest.approx(stress.T, abs=5.0)
