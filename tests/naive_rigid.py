@@ -170,16 +170,16 @@ def local_solution(w, b, gamma):
     return p
 
 
-def recover(position, inverse_mass, contacts, keep, most, gravity, mass, rounds=100):
+def recover(position, inverse_mass, contacts, keep, most, gravity, mass, rounds=1000):
     """Displacements of `recovery.recover_pairs`; ``contacts`` of (a, b, normal, radius, depth). Positions and work."""
-    shift = np.zeros_like(position)
+    shift, given = np.zeros_like(position), np.zeros(len(contacts))
     for _ in range(rounds):
         moved = 0.0
-        for a, b, n, size, depth in contacts:
+        for k, (a, b, n, size, depth) in enumerate(contacts):
             way = (depth - keep) * size - n @ (shift[b] - shift[a])
-            if way > 0:
-                moved = max(moved, way / size)
-                part = way / (inverse_mass[a] + inverse_mass[b])
+            part = max(way / (inverse_mass[a] + inverse_mass[b]), -given[k])
+            if part != 0:
+                moved, given[k] = max(moved, abs(part) * (inverse_mass[a] + inverse_mass[b]) / size), given[k] + part
                 shift[a] -= inverse_mass[a] * part * n
                 shift[b] += inverse_mass[b] * part * n
         if moved < 0.1 * keep:

@@ -14,7 +14,7 @@ from .._jit import clock
 from ..errors import InputError
 from ..problem.solving import solve
 from ..scenes.frames import no_contacts
-from ..state import FREE, Contacts
+from ..state import Contacts
 from . import assembly, motion, restraint
 from .equations.border import Border
 from .equations.cellular import Cellular
@@ -38,6 +38,7 @@ from .together import FINE, NOTHING, Together, accept, move, velocities
 SEARCHES = (BallSearch, PolygonSearch, PolyhedronSearch)
 EQUATIONS = (Diagonal, Border, Full, Planar, Spatial, Cellular)
 SMALL = 500  # contacts up to which one thread is faster
+LOST, KEPT = 2e-3, 1e-3  # of the smaller size: what contacts lose beyond the one is given back, down to the other
 TRIES = 3  # to solve all contacts together so that nothing is left
 WORTH, OF = 60.0, 150  # sweeps that take as long as solving so many contacts together; for more of them, as many more
 ALONE = Team(1)
@@ -83,7 +84,9 @@ class ContactSet:
         self.near.derive(model)
         self.searches = [search for search in self._kinds_of_search if search.derive(model, self.near)]
         self._turned = any(search.needs_inertia for search in self.searches)
-        self._linear = by_direction(model.bodies) if model.bodies.held.any() or self.near.length else np.zeros((0, 3))
+        self._linear = (
+            motion.by_direction(model.bodies) if model.bodies.held.any() or self.near.length else np.zeros((0, 3))
+        )
         self._resting = [search for search in self.searches if search.rests]
         self._begin_equations()
 
@@ -327,6 +330,24 @@ class ContactSet:
                 work += search.recover(model, rows, which, opening, above, keep, most)
         return work
 
+    def lose(self, step: Step, rows) -> None:
+        """After the solution: note how much deeper the contacts are than their laws have them."""
+        for equations in self.equations:
+            if equations.count:
+                equations.lose(self._home[equations.number].found, step, rows)
+
+    def give_back(self, model, step: Step, rows) -> float:
+        """After `detect`: open again what contacts have lost by what solvers left, where it is more than `LOST`.
+
+        Bodies are moved apart until none has lost more than `KEPT` of the size of the smaller body; velocities stay as
+        they are. Returns the work against gravity.
+        """
+        works = [search.give_back(model, LOST, KEPT) for search in self.searches]
+        if all(work is None for work in works):
+            return 0.0
+        self.detect(model, step, rows)
+        return sum(work for work in works if work is not None)
+
     def move_cell(self, space, recut: bool) -> None:
         """The cell has another shape; cut anew, its lists are built anew."""
         self.near.space = space
@@ -444,9 +465,3 @@ class ContactSet:
         other.equations, other._together = [], Together()
         other._begin_equations()
         return other
-
-
-def by_direction(bodies) -> np.ndarray:
-    """(N, 3) inverse masses by direction: none where a body is held, or does not move freely."""
-    free = (bodies.kind == FREE)[:, None] & ((bodies.held[:, None] >> np.arange(3)) & 1 == 0)
-    return free / bodies.mass[:, None]

@@ -253,3 +253,9 @@ def pull_springs(springs, position, orientation, rows, force, torque):
                 torque[body, 1] += f * (arm[2] * x - arm[0] * z)
                 torque[body, 2] += f * (arm[0] * y - arm[1] * x)
     return energy
+
+
+def by_direction(bodies) -> np.ndarray:
+    """(N, 3) inverse masses by direction: none where a body is held, or does not move freely."""
+    free = (bodies.kind == FREE)[:, None] & ((bodies.held[:, None] >> np.arange(3)) & 1 == 0)
+    return free / bodies.mass[:, None]

@@ -198,8 +198,10 @@ class Simulation(Access):
         h, model = self.time_step, self.model
         moved = clock()
         self.contact_set.detect(model, step, rows)
+        self.ledger.recovery_work += self.contact_set.give_back(model, step, rows)
         detected = clock()
         found = self.contact_set.solve(model, step, rows, self._settings())
+        self.contact_set.lose(step, rows)
         solved = clock()
         if self._hardest is not None and self._team.leads:
             self._hardest.consider(self, step, found)

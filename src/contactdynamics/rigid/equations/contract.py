@@ -26,8 +26,8 @@ from numba.extending import overload
 from ..._jit import kernel
 from ...state import SEPARATING, STICKING
 
-# With anticipation the solver may leave an overlap to a contact: in one step half of what is left to DEEP, at least
-# SINKING (both of the size of the smaller body).
+# The solver may leave an overlap to a contact: in one step half of what is left to DEEP, at least SINKING (both of the
+# size of the smaller body). What it has left, without anticipation: `lost_after`.
 DEEP, SINKING = 9e-3, 1e-5
 GROUPS = 8  # of even and of odd slabs: see `order`
 SHARED = 2 * GROUPS  # the group of contacts that may share bodies with any other, swept by one thread
@@ -117,6 +117,9 @@ class Equations(Protocol):
 
     def book(self, found, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4): normal, tangential, rolling, drive."""
+
+    def lose(self, found, step, rows) -> None:
+        """Keep with those ``found`` by how much they are deeper than the law has them."""
 
     def separations(self, rows) -> np.ndarray:
         """(count,) U_n, m/s, in the order of `places`."""
@@ -227,8 +230,21 @@ def holds_static(status, slip, before, gap, h):
 
 @kernel(inline=True)
 def sinking_speed(gap, size, h):
-    """Speed below the target that the solver may leave to a contact with anticipation, m/s."""
+    """Speed below the target that the solver may leave to a contact, m/s.
+
+    ``gap`` where it is anticipated, and else what was lost, with the other sign.
+    """
     return max(0.5 * (DEEP * size + min(gap, 0.0)), SINKING * size) / h
+
+
+@kernel(inline=True)
+def lost_after(lost, u_n, target, h):
+    """How much deeper a contact is after the step than the law has it, m: it was ``lost`` deeper before.
+
+    From one midpoint to the next the gap grows by h U_n, and between balls by the curvature of their way. A bounce that
+    is too weak (target > 0) loses nothing, as long as it opens the contact.
+    """
+    return max(0.0, lost - h * (u_n - min(target, 0.0)))
 
 
 @kernel

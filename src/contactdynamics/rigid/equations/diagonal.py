@@ -25,6 +25,7 @@ from .contract import (
     Kernels,
     holds_static,
     local_frame,
+    lost_after,
     sinking_speed,
     tallied,
     target_velocity,
@@ -129,7 +130,7 @@ def fill_contacts(pairs, number, radius, step, rows, laws, mobility, places, out
     """
     count, scale = 0, 0.0
     law, gap, normal, kind, one, two = pairs.law, pairs.gap, pairs.normal, pairs.kind, pairs.a, pairs.b
-    memory, status = pairs.impulse, pairs.status
+    memory, status, lost = pairs.impulse, pairs.status, pairs.lost
     before, free, h, anticipate = step.before, step.free, step.h, step.anticipate
     kappa, dimension = mobility.kappa, mobility.dimension
     for k in range(kind.size):
@@ -160,9 +161,7 @@ def fill_contacts(pairs, number, radius, step, rows, laws, mobility, places, out
         row[NX], row[NY], row[NZ], row[PX], row[PY], row[PZ] = nx, ny, nz, px, py, pz
         row[TARGET], row[GAMMA] = r, gamma
         out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
-        out.sink[found] = np.inf
-        if anticipate:
-            out.sink[found] = sinking_speed(gap[k], pair_size(pairs, radius, k), h)
+        out.sink[found] = sinking_speed(gap[k] if anticipate else -lost[k], pair_size(pairs, radius, k), h)
         fa, fb, ra, rb = free[a], free[b], rows[a], rows[b]
         ma, mb = fa[6], fb[6]
         rho = dimension / ((ma + mb) * (1.0 + (dimension - 1) * (1.0 + kappa)))
@@ -395,6 +394,16 @@ def separations(rows, contacts):
 
 
 @kernel
+def lose(rows, contacts, h, lost):
+    """Enter into ``lost`` (K,) of the pairs what the solver left."""
+    for k in range(contacts.pair.size):
+        a, b, c, at = contacts.a[k], contacts.b[k], contacts.row[k], contacts.pair[k]
+        x, y, z = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[b, 2] - rows[a, 2]  # spins do not open it
+        x, y, z = with_image(rows, contacts, k, x, y, z)
+        lost[at] = lost_after(lost[at], x * c[NX] + y * c[NY] + z * c[NZ], c[TARGET], h)
+
+
+@kernel
 def add_powers(free, rows, contacts, group, sums):
     """Add P . (U - r), P . (U - U_free) and |P| |U - r| of the contacts to ``sums`` (G, 3) of their groups."""
     for k in range(contacts.pair.size):
@@ -433,6 +442,10 @@ class Diagonal(Held):
     def book(self, pairs, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
         book_contacts(step.before, rows, bodies.kind, step.driven, pairs.law, self.active, works)
+
+    def lose(self, pairs, step, rows) -> None:
+        """Keep with the pairs by how much they are deeper than the law has them."""
+        lose(rows, self.active, step.h, pairs.lost)
 
     def acting(self) -> tuple:
         """(count, 3) the impulses, in space."""

@@ -27,6 +27,7 @@ from .contract import (
     Kernels,
     holds_static,
     local_frame,
+    lost_after,
     sinking_speed,
     tallied,
     target_velocity,
@@ -124,9 +125,9 @@ def fill_contacts(space, pairs, balls, planes, places, bodies, laws, axes, step,
         out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
         out.frame[found], out.arm_a[found], out.arm_b[found] = frame, arm_a, arm_b
         r = target_velocity(gap[k], u_before[0], rule[RHO], h, step.anticipate, step.opening)
-        out.target[found, 0], out.sink[found] = r, np.inf
-        if step.anticipate:
-            out.sink[found] = sinking_speed(gap[k], pair_size(pairs, balls.radius, k), h)
+        out.target[found, 0] = r
+        deep = gap[k] if step.anticipate else -pairs.lost[k]
+        out.sink[found] = sinking_speed(deep, pair_size(pairs, balls.radius, k), h)
         c1, c2 = rule[FRICTION_1], rule[FRICTION_2]
         slip = u_before[1] ** 2 + u_before[2] ** 2
         if rule[STATIC] > c1 and holds_static(pairs.status[k], slip, u_before[0], gap[k], h):
@@ -382,6 +383,16 @@ def separations(rows, contacts):
 
 
 @kernel
+def lose(rows, contacts, h, lost):
+    """Enter into ``lost`` (K,) of the pairs what the solver left."""
+    u = np.empty(3)
+    for k in range(contacts.pair.size):
+        contact_velocity(rows, contacts, k, u)
+        at = contacts.pair[k]
+        lost[at] = lost_after(lost[at], u[0], contacts.target[k, 0], h)
+
+
+@kernel
 def add_powers(free, rows, contacts, group, sums):
     """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them."""
     u, f, s, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
@@ -446,6 +457,10 @@ class Full(Held):
     def book(self, pairs, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
         book_contacts(step.before, rows, bodies, step.driven, pairs.law, self.active, works)
+
+    def lose(self, pairs, step, rows) -> None:
+        """Keep with the pairs by how much they are deeper than the law has them."""
+        lose(rows, self.active, step.h, pairs.lost)
 
     def acting(self) -> tuple:
         """(count, 3) impulses and moments, in the frames."""

@@ -89,6 +89,9 @@ class Held:
         """Of the imposed deformation of a moving cell on these contacts, with their present impulses, J."""
         return 0.0
 
+    def lose(self, found, step, rows) -> None:
+        """Nothing is kept where quiet steps are improved."""
+
     def store(self, found, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse, moment and status with those ``found``; the largest distance to a cone and sum |P|^2."""
         return self.kernels.store(rows, self.active, mobility.kappa, tolerance, found)

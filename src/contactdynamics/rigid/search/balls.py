@@ -12,13 +12,14 @@ import numpy as np
 from ..._jit import kernel
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, TAU, TENSION
 from ...state import FREE, OPEN, SEPARATING
+from ..motion import by_direction
 from ..space import image, shortest
 from .contract import BORDER, DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap
-from .pairs import Pairs, deepest_pair, head_of, pair_arrays, recall, renumber
+from .pairs import Pairs, deepest_pair, head_of, lost_most, pair_arrays, recall, renumber
 from .recovery import recover_pairs
 
 ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers, and taken as such
-MEMORY = ("first", "second", "impulse", "moment", "status")
+MEMORY = ("first", "second", "impulse", "moment", "status", "lost")
 HERE = 0.0, 0.0, 0.0  # shift of a body that is not met in an image
 ROOM = 1.03  # of arrays that follow the number of contacts, over what is needed
 
@@ -390,7 +391,23 @@ class BallSearch:
         if depth.max(initial=0.0) <= above:
             return 0.0
         bodies = model.bodies
-        return recover_pairs(bodies.position, rows, pairs, which, depth, radius, keep, most, model.gravity, bodies.mass)
+        return recover_pairs(
+            bodies.position, by_direction(bodies), pairs, which, depth, radius, keep, most, model.gravity, bodies.mass
+        )
+
+    def give_back(self, model, above, keep) -> float | None:
+        """Open what contacts have lost: see `ContactSet.give_back`."""
+        pairs, radius, bodies = self.found, model.balls.radius, model.bodies
+        if lost_most(pairs.lost, pairs.first, pairs.second, pairs.balls, radius) <= above:
+            return None
+        every = np.arange(len(pairs.lost))
+        size = self._sizes(radius, every)
+        share = pairs.lost / size
+        work = recover_pairs(
+            bodies.position, by_direction(bodies), pairs, every, share, radius, keep, np.inf, model.gravity, bodies.mass
+        )
+        pairs.lost[:] = np.maximum(0.0, share * size)
+        return work
 
     def remove(self, ball: np.ndarray, plane: np.ndarray) -> None:
         """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""
@@ -414,7 +431,7 @@ class BallSearch:
 
     def restore(self, checkpoint: dict) -> None:
         """Take over the memory of a checkpoint."""
-        held = {name: checkpoint[name] for name in MEMORY}
+        held = {name: checkpoint[name] for name in MEMORY if name in checkpoint}  # old files do not say what was lost
         blank = pair_arrays(len(held["status"]))
         for array in blank[:-1]:
             array[:] = 0

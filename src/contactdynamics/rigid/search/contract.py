@@ -90,6 +90,9 @@ class Search(Protocol):
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`; returns the work against gravity."""
 
+    def give_back(self, model, above, keep) -> float | None:
+        """Open what contacts have lost: see `ContactSet.give_back`; returns the work, None where there is nothing."""
+
     def remove(self, ball, plane) -> None:
         """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""
 

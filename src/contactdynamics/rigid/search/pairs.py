@@ -22,6 +22,7 @@ class Pairs(NamedTuple):
     impulse: np.ndarray  # (K, 3) in space, on the second body, N s
     moment: np.ndarray  # (K, 3) in space, N m s
     status: np.ndarray  # (K,)
+    lost: np.ndarray  # (K,) how much deeper it is than the law has it, by what the solver left, m
     source: np.ndarray  # (K,) row of the same pair in the list before, -1 where it is new
     balls: int  # number of pairs of balls
 
@@ -36,7 +37,7 @@ def pair_arrays(room: int, scratch: Pairs | None = None) -> Pairs:
     vectors = np.empty((room, 3)), np.empty((room, 3)), np.zeros((room, 3))
     pairs = Pairs(
         first, second, a, b, law, np.empty(room, dtype=np.int8), np.empty(room), *vectors,
-        np.empty(room, dtype=np.int8), source, 0,
+        np.empty(room, dtype=np.int8), np.zeros(room), source, 0,
     )  # fmt: skip
     return pairs if scratch is None else pairs._replace(**{name: getattr(scratch, name)[:room] for name in SCRATCH})
 
@@ -72,17 +73,17 @@ def pair_size(pairs, radius, k):
 
 @kernel
 def recall(old, out, total, moments):
-    """Take over impulse and status, and ``moments`` where there may be some, of the pairs that stand in ``old``."""
-    impulse, moment, status, source = out.impulse, out.moment, out.status, out.source
-    old_impulse, old_moment, old_status = old.impulse, old.moment, old.status
+    """Take over impulse, status and what was lost, and ``moments`` if there are, of the pairs that stand in ``old``."""
+    impulse, moment, status, lost, source = out.impulse, out.moment, out.status, out.lost, out.source
+    old_impulse, old_moment, old_status, old_lost = old.impulse, old.moment, old.status, old.lost
     for at in range(total):
         k = source[at]
         if k < 0:
-            status[at] = OPEN
+            status[at], lost[at] = OPEN, 0.0
             for c in range(3):
                 impulse[at, c] = moment[at, c] = 0.0
         else:
-            status[at] = old_status[k]
+            status[at], lost[at] = old_status[k], old_lost[k]
             for c in range(3):
                 impulse[at, c] = old_impulse[k, c]
             if moments:
@@ -102,3 +103,14 @@ def deepest_pair(gap, first, second, balls, radius):
             if part > share:
                 share, worst = part, k
     return depth, share, worst
+
+
+@kernel
+def lost_most(lost, first, second, balls, radius):
+    """The most that a pair has lost, over the smaller radius."""
+    most = 0.0
+    for k in range(lost.size):
+        if lost[k] > 0.0:
+            size = radius[second[k]]
+            most = max(most, lost[k] / (min(size, radius[first[k]]) if k < balls else size))
+    return most

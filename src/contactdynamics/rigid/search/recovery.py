@@ -11,6 +11,7 @@ from ...quaternions import exponential, multiply
 from .pairs import pair_size
 from .touches import NX, NY, PLACE, SIZE, X, Y
 
+ROUNDS = 1000  # at most, over pairs of balls
 NX_3, NY_3, NZ_3, X_3, Y_3, Z_3 = PLACE
 
 
@@ -21,35 +22,54 @@ def moved_by(shift, position, most, gravity, mass):
     for i in range(shift.shape[0]):
         size = np.sqrt(shift[i, 0] ** 2 + shift[i, 1] ** 2 + shift[i, 2] ** 2)
         scale = most / size if size > most else 1.0
-        for c in range(3):
-            position[i, c] += scale * shift[i, c]
-            work -= mass[i] * gravity[c] * scale * shift[i, c]
-        for c in range(3, shift.shape[1]):
+        for c in range(shift.shape[1]):
             shift[i, c] *= scale
+        for c in range(3):
+            position[i, c] += shift[i, c]
+            work -= mass[i] * gravity[c] * shift[i, c]
     return work
 
 
 @kernel
-def recover_pairs(position, rows, pairs, which, depth, radius, keep, most, gravity, mass):
-    """Move balls apart, over the pairs ``which``; ``depth`` is theirs."""
-    shift = np.zeros((rows.shape[0], 3))
-    for _ in range(100):
-        moved = 0.0
+def recover_pairs(position, inverse, pairs, which, depth, radius, keep, most, gravity, mass):
+    """Move balls apart, over the pairs ``which``; ``depth`` is theirs, and becomes what is left of it.
+
+    The shortest way: what one pair was pushed may be taken back for another. ``inverse`` (N, 3) masses by direction. A
+    round goes over the pairs of bodies that have been moved, and those that are too deep.
+    """
+    shift, touched = np.zeros(position.shape), np.zeros(len(position), dtype=np.int8)
+    near, given = np.empty(which.size, dtype=np.int64), np.zeros(which.size)
+    one, two, normal = pairs.a, pairs.b, pairs.normal
+    for _ in range(ROUNDS):
+        moved, count = 0.0, 0
         for k in range(which.size):
+            near[count] = k
             pair = which[k]
-            a, b, size, n = pairs.a[pair], pairs.b[pair], pair_size(pairs, radius, pair), pairs.normal[pair]
-            open_ = (depth[k] - keep) * size
+            count += touched[one[pair]] or touched[two[pair]] or depth[k] > keep
+        for at in range(count):
+            k = near[at]
+            pair = which[k]
+            a, b, size, n = one[pair], two[pair], pair_size(pairs, radius, pair), normal[pair]
+            open_, light = (depth[k] - keep) * size, 0.0
             for c in range(3):
                 open_ -= n[c] * (shift[b, c] - shift[a, c])
-            if open_ > 0.0:
-                moved = max(moved, open_ / size)
-                share = open_ / (rows[a, 6] + rows[b, 6])
+                light += n[c] * n[c] * (inverse[a, c] + inverse[b, c])
+            push = max(open_ / light, -given[k]) if light > 0.0 else 0.0
+            if push != 0.0:
+                moved, given[k] = max(moved, abs(push) * light / size), given[k] + push
                 for c in range(3):
-                    shift[a, c] -= rows[a, 6] * share * n[c]
-                    shift[b, c] += rows[b, 6] * share * n[c]
+                    shift[a, c] -= inverse[a, c] * push * n[c]
+                    shift[b, c] += inverse[b, c] * push * n[c]
+                touched[a] = inverse[a, 0] + inverse[a, 1] + inverse[a, 2] > 0.0
+                touched[b] = inverse[b, 0] + inverse[b, 1] + inverse[b, 2] > 0.0
         if moved < 0.1 * keep:
             break
-    return moved_by(shift, position, most, gravity, mass)
+    work = moved_by(shift, position, most, gravity, mass)
+    for k in range(which.size):
+        pair = which[k]
+        for c in range(3):
+            depth[k] -= normal[pair, c] * (shift[two[pair], c] - shift[one[pair], c]) / pair_size(pairs, radius, pair)
+    return work
 
 
 @kernel
