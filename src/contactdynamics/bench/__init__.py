@@ -16,14 +16,14 @@ from ..experiments.options import Options, chosen
 
 def _functions() -> dict:
     """The benchmarks by name; imported late, since they load everything."""
-    from . import cells, masonry, peers, polygons, polyhedra, ranks, solvers, speed, start, systems, tolerance
+    from . import cells, curve, masonry, peers, polygons, polyhedra, ranks, solvers, speed, start, systems, tolerance
 
     return {
         "system": systems.system, "sweep": speed.sweep, "step": speed.step, "scenes": speed.scenes,
         "peers": peers.peers, "peers-masonry": masonry.masonry,
         "growth": speed.growth, "tolerance": tolerance.tolerance, "profile": speed.profile, "start": start.start,
         "polygons": polygons.polygons, "polyhedra": polyhedra.polyhedra, "solvers": solvers.solvers,
-        "cells": cells.cells, "ranks": ranks.ranks,
+        "cells": cells.cells, "ranks": ranks.ranks, "curve": curve.curve,
     }  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def run(name: str, argument: str | None, out: Path, echo, settings: dict | None 
     out.mkdir(parents=True, exist_ok=True)
     summary = {"benchmark": name, "version": __version__, "machine": platform.node(), "results": results}
     (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
-    if name in ("growth", "profile", "tolerance", "solvers", "ranks"):
+    if name in ("growth", "profile", "tolerance", "solvers", "ranks", "curve"):
         _draw(name, results, out)
     numbers = {k: v for k, v in results.items() if isinstance(v, int | float) and math.isfinite(v)}
     row = {"date": date.today().isoformat(), "machine": platform.node(), "version": __version__, **numbers}
@@ -106,10 +106,10 @@ def _draw(name: str, results: dict, out: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    if name in ("tolerance", "solvers", "ranks"):
-        from . import scaling, solvers, tolerance
+    if name in ("tolerance", "solvers", "ranks", "curve"):
+        from . import curve, scaling, solvers, tolerance
 
-        return {"tolerance": tolerance, "solvers": solvers, "ranks": scaling}[name].draw(results, out)
+        return {"tolerance": tolerance, "solvers": solvers, "ranks": scaling, "curve": curve}[name].draw(results, out)
     if name == "growth":
         from .speed import draw_growth
 

@@ -41,6 +41,7 @@ SMALL = 500  # contacts up to which one thread is faster
 LOST, KEPT = 2e-3, 1e-3  # of the smaller size: what contacts lose beyond the one is given back, down to the other
 TRIES = 3  # to solve all contacts together so that nothing is left
 WORTH, OF = 60.0, 150  # sweeps that take as long as solving so many contacts together; for more of them, as many more
+SWIFT, SLENDER = 200.0, 1.25  # the same for balls, where contacts are not more than so many for each that moves
 ALONE = Team(1)
 
 
@@ -187,7 +188,8 @@ class ContactSet:
             tolerance = min(tolerance, max(1e-13, tolerance * min(search.first for search in self._resting)))
         active = [equations for equations in self.equations if equations.count]
         ahead, shared = all(equations.ahead for equations in active), 0 if self.cell_mass is None else 3
-        worth = WORTH * max(1.0, self.count / OF) if self._resting and self._able(settings, active) else math.inf
+        worth = self._worth()
+        worth = worth if worth < math.inf and self._able(settings, active) else math.inf
         work = abs(sum([equations.cell_work(step) for equations in active])) if shared else 0.0
         goal = Goal(
             float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), work, shared, worth
@@ -218,6 +220,12 @@ class ContactSet:
         """The errors of what is there, as a `Solution`."""
         return ALONE(settings.solver, rows, mobility, kinds, goal._replace(max_iterations=0), self._scratch)
 
+    def _worth(self) -> float:
+        """Sweeps that take as long as solving all contacts together: towers and rows of balls are easy to eliminate."""
+        if not self._resting and self.count > SLENDER * len(self._scratch.movable):
+            return math.inf
+        return (WORTH if self._resting else SWIFT) * max(1.0, self.count / OF)
+
     def _able(self, settings: Settings, active) -> bool:
         """Whether the contacts of the equations ``active`` may be solved all together."""
         return settings.together and self.cell_mass is None and all(equations.plain for equations in active)
@@ -243,14 +251,14 @@ class ContactSet:
                 error, steps = error_of(found.residual, found.left), steps + answer.iterations
                 if error <= settings.tolerance or found.residual > settings.tolerance:
                     break
-            if error <= settings.tolerance or not answer.iterations:
+            if error <= settings.tolerance:
                 break
             if done < goal.max_iterations:
                 more = goal._replace(max_iterations=goal.max_iterations - done, worth=math.inf)
                 found = team(settings.solver, rows, mobility, kinds, more, self._scratch)
                 done, error = done + found.iterations, error_of(found.residual, found.left)
-                if error <= settings.tolerance:
-                    break
+            if error <= settings.tolerance or not answer.iterations:
+                break
         return found._replace(iterations=done), answer._replace(iterations=steps)
 
     def _run_own(self, model, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings):

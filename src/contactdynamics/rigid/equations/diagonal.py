@@ -394,6 +394,14 @@ def separations(rows, contacts):
 
 
 @kernel
+def write_frames(row, flat, out):
+    """The frames (m, 3, 3) of contacts with these rows."""
+    axis = np.zeros(3)
+    for k in range(out.shape[0]):
+        local_frame(row[k, NX : NZ + 1], axis, flat, out[k])
+
+
+@kernel
 def lose(rows, contacts, h, lost):
     """Enter into ``lost`` (K,) of the pairs what the solver left."""
     for k in range(contacts.pair.size):
@@ -462,8 +470,7 @@ class Diagonal(Held):
         pair, a, b, row, _, status = (array[order] for array in self.active[:6])
         m, a, b = self.count, a.astype(np.int64), b.astype(np.int64)
         frame, target = np.empty((m, 3, 3)), np.zeros((m, 3))
-        for k in range(m):
-            local_frame(row[k, NX : NZ + 1].copy(), np.zeros(3), dimension == 2, frame[k])
+        write_frames(row, dimension == 2, frame)
         target[:, 0] = row[:, TARGET]
         return Explicit(
             pair.astype(np.int64), a, b, frame, rows[a, 7:] * frame[:, 0], -rows[b, 7:] * frame[:, 0], target,

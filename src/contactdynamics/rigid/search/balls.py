@@ -398,6 +398,8 @@ class BallSearch:
     def give_back(self, model, above, keep) -> float | None:
         """Open what contacts have lost: see `ContactSet.give_back`."""
         pairs, radius, bodies = self.found, model.balls.radius, model.bodies
+        if pairs.lost.max(initial=0.0) <= above * radius.min():
+            return None
         if lost_most(pairs.lost, pairs.first, pairs.second, pairs.balls, radius) <= above:
             return None
         every = np.arange(len(pairs.lost))

@@ -1,0 +1,118 @@
+"""Errors against CPU time, over tolerances, for this version and another one: `cdyn bench curve`."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from .. import _jit
+from ..errors import InputError
+from ..experiments.options import Option
+from ..experiments.pile import STORED
+from ..files import hdf5 as storage
+from ..state import FREE
+from . import curve_cases, heaps
+from .options import takes
+
+TITLES = {"heap": "heap of 14 000, at rest", "pile": "the pile at its end", "scene_1000": "1000 spheres in a box",
+          "scene_4000": "4000 spheres in a box", "tower": "tower of 100", "chain": "row of 300"}  # fmt: skip
+ERRORS = {"tower": "sag, diameters", "chain": "steps until the push arrives"}
+USUAL = "creep, of what gravity brings"
+
+
+@takes(
+    beside=Option("", "the folder src of another version of the package, to be measured as well"),
+    tolerances=Option((1e-2, 1e-3, 1e-4), "to which the steps are solved", "1", above=0, below=1),
+    heap=Option(14_000, "grains of the heap", least=100),
+)
+def curve(echo, folder: str | None = None, *, beside: str, tolerances: tuple, heap: int) -> dict:
+    """Creep, sag and arrival against CPU time: heap, pile, tower, row, and the scenes scene_*.npz in FOLDER.
+
+    With ``beside``, also by another version: each has a process of its own, one after the other for each case.
+    """
+    if beside and not (Path(beside) / "contactdynamics").is_dir():
+        raise InputError(f"There is no contactdynamics in {beside}; give the folder src of another version.")
+    with tempfile.TemporaryDirectory() as scratch:
+        files = {"heap": _kept(scratch, "heap", heaps.settled(heap, echo=echo))}
+        if STORED.is_file():
+            files["pile"] = _kept(scratch, "pile", _stored_pile())
+        files |= {path.stem: str(path) for path in sorted(Path(folder).glob("scene_*.npz"))} if folder else {}
+        files |= {"tower": None, "chain": None}
+        rows = []
+        for name, path in files.items():
+            case = "box" if name.startswith("scene") else name
+            request = Path(scratch) / "request.json"
+            request.write_text(json.dumps([[case, float(t), path] for t in tolerances]))
+            for version, source in (("now", None), ("beside", beside)):
+                if source != "":
+                    rows += [row | {"name": name, "version": version} for row in _ask(request, source, scratch)]
+            for row in rows[-len(tolerances) * (1 + bool(beside)) :]:
+                echo(f"{name:>10} {row['version']:>7} {row['tolerance']:8.0e}: {row['cpu_milliseconds']:8.3f} ms, "
+                     f"{row['sweeps']:7.1f} sweeps, {ERRORS.get(name, USUAL)} {row['creep']:.2e}")  # fmt: skip
+    return {"table": rows}
+
+
+def _kept(scratch: str, name: str, arrays: dict) -> str:
+    path = f"{scratch}/{name}.npz"
+    np.savez(path, **arrays)
+    return path
+
+
+def _stored_pile() -> dict:
+    """The grains of the stored pile at rest, and its ground."""
+    with storage.open(STORED) as recording:
+        frame = recording[-1]
+    radii = np.zeros(len(frame.masses))
+    radii[frame.ball_bodies] = frame.ball_radii
+    free, ball = frame.kinds == FREE, radii > 0
+    return {"floor": frame.positions[ball & ~free], "floor_radii": radii[ball & ~free],
+            "positions": frame.positions[free], "radii": radii[free]}  # fmt: skip
+
+
+def _ask(request: Path, source: str | None, scratch: str) -> list[dict]:
+    """The rows of a request, by this version or by that in ``source``."""
+    here = Path(curve_cases.__file__)
+    path, cache = (here.parents[2], _jit._cache_root()) if source is None else (source, f"{scratch}/cache")
+    world = os.environ | {"PYTHONPATH": str(path), "PYTHONSAFEPATH": "1", "CONTACTDYNAMICS_CACHE": str(cache)}
+    answer = Path(scratch) / "answer.json"
+    program = [sys.executable, str(here), str(request), str(answer)]
+    done = subprocess.run(program, env=world, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise InputError(f"The version in {path} could not be measured: {done.stderr.strip()[-300:]}")
+    return json.loads(answer.read_text())
+
+
+def draw(results: dict, out: Path) -> None:
+    """One panel for each case: error against CPU time, the versions beside each other."""
+    import matplotlib.pyplot as plt
+
+    rows = results["table"]
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    figure, axes = plt.subplots(2, (len(names) + 1) // 2, figsize=(11, 6.4), layout="constrained", squeeze=False)
+    for ax, name in zip(axes.ravel(), names, strict=False):
+        for version, style in (("beside", "s--"), ("now", "o-")):
+            mine = sorted((r for r in rows if r["name"] == name and r["version"] == version),
+                          key=lambda r: r["tolerance"])  # fmt: skip
+            if not mine:
+                continue
+            x, y = ([r[key] for r in mine] for key in ("cpu_milliseconds", "creep"))
+            colour = "0.55" if version == "beside" else "#1f5fa8"
+            ax.loglog(x, np.maximum(y, 1e-9), style, color=colour, label="before" if version == "beside" else "now")
+            for r in mine:
+                place = (r["cpu_milliseconds"], max(r["creep"], 1e-9))
+                ax.annotate(
+                    f"{r['tolerance']:.0e}".replace("e-0", "e-"), place, textcoords="offset points", fontsize=7,
+                    xytext=(5, 5 if version == "now" else -11), color=colour,
+                )  # fmt: skip
+        ax.set(title=TITLES.get(name, name), ylabel=ERRORS.get(name, USUAL),
+               xlabel="CPU ms until it arrives" if name == "chain" else "CPU ms per step")  # fmt: skip
+        ax.margins(0.25)
+    axes[0, 0].legend(frameon=False)
+    for ax in axes.ravel()[len(names) :]:
+        ax.set_axis_off()
+    figure.savefig(out / "curve.png", dpi=110)
+    plt.close(figure)
