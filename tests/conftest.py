@@ -24,6 +24,38 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "modes: also run interpreted and with bounds checks (see test_modes.py)")
 
 
+# Most of the time is the compiler's, and what one worker has compiled another one loads. So they work through one list
+# of files from both its ends, where no kernels are shared: balls at the front, systems and problems at the back, blocks
+# before these. Files that need kernels of all sorts are in the middle, where they find them compiled.
+FOLDERS = ["rigid", "scenes", "files", "studies", "analysis", "house", "experiments", "views", "problem", "systems"]
+BLOCKS = ("poly", "block", "building", "masonry", "compas", "bridge", "rocking", "shaken")
+ALL_SORTS = ("test_kinds", "test_contract", "test_recipes", "test_restraint", "test_together")
+
+
+def place_in_the_list(file):
+    """Sorts files (their path from the root) by the kernels that they need."""
+    folder, name = file.split("/")[-2:]
+    if name.startswith(ALL_SORTS):
+        return FOLDERS.index("experiments"), name
+    block = any(word in name for word in BLOCKS)
+    return FOLDERS.index(folder) if not block else FOLDERS.index("problem") - 0.5, name
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class FromBothEnds(LoadFileScheduling):
+        def _assign_work_unit(self, node):
+            left = sorted(self.workqueue, key=place_in_the_list, reverse=int(node.gateway.id[2:]) % 2)
+            self.workqueue.move_to_end(left[0], last=False)
+            super()._assign_work_unit(node)
+
+    return FromBothEnds(config, log)
+
+
 @pytest.fixture(autouse=True)
 def closed_figures():
     """No test leaves figures behind: another one would be told that there are too many."""
