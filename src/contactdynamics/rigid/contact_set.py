@@ -228,7 +228,7 @@ class ContactSet:
 
     def _able(self, settings: Settings, active) -> bool:
         """Whether the contacts of the equations ``active`` may be solved all together."""
-        return settings.together and self.cell_mass is None and all(equations.plain for equations in active)
+        return settings.together and self.cell_mass is None and all(equations.able for equations in active)
 
     def _sweep(self, model, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings):
         """Sweeps and, where they are not enough, all contacts together."""
@@ -239,7 +239,7 @@ class ContactSet:
             return found, NOTHING
         active = [equations for equations in self.equations if equations.count]
         if not self._able(settings, active):
-            why = "cohesion, tension and moments" if self.cell_mass is None else "cells that move"
+            why = "tension and moments" if self.cell_mass is None else "cells that move"
             return found, NOTHING._replace(told=f"{why} are left to the sweeps")
         done, steps = found.iterations, 0
         # What is left of the sweeps goes in between; a coarse goal needs no more than that.

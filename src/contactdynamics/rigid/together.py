@@ -1,8 +1,8 @@
 """All contacts of a step together, by the second-order method of `problem.second` on the graph of the bodies.
 
 The sweeps go first: what they solve soon they solve best, and what they leave is a good guess. Contacts of every kind
-are written out (`Explicit`) and come back as impulses (`accept`); the residual is then that of the sweeps. Laws beyond
-Coulomb's, cohesion and moments, stay with the sweeps.
+are written out (`Explicit`) and come back as impulses (`accept`); the residual is then that of the sweeps. Cohesion is
+a cone that starts elsewhere, for contacts that hold; tension and moments stay with the sweeps.
 """
 
 import math
@@ -17,6 +17,7 @@ from .equations.contract import Explicit
 
 MOST, HARD = 150, 2000  # iterations at the first try, and where that gets stuck
 FINE, FINEST = 1e-6, 1e-13  # it goes on to the one, even where less is asked, and not beyond the other
+ROUNDS = 6  # at most, to find which glued contacts hold
 DEAR = 2e7  # ns of an iteration, about, beyond which it is not tried
 
 
@@ -41,6 +42,7 @@ class Links(NamedTuple):
     target: np.ndarray  # (m, 3)
     friction: np.ndarray  # (m, 2)
     impulse: np.ndarray  # (m, 3)
+    glue: np.ndarray  # (m,)
 
 
 def linked(written: list[Explicit]) -> Links:
@@ -70,6 +72,16 @@ class Together:
         if graph is None:
             return Answer(0, "a second-order method would take too long for so many contacts")
         p = np.ascontiguousarray(contacts.impulse[:, :d])
+        way = self._glued if contacts.glue.any() else self._free
+        found, before, best, done = way(graph, c, p, contacts.glue, scale, tolerance, hard)
+        if best < before:
+            accept(equations, written, found)
+            graphs.body_velocities(graph, found, graph.room)
+            move(rows, free, used, graph.room, d)
+        return Answer(done, "" if best <= tolerance else f"a second-order method got to {best:.1e}")
+
+    def _free(self, graph, c, p, glue, scale: float, tolerance: float, hard: bool):
+        """The best impulses (m, d) found from ``p``, residual before and with them, iterations."""
         u = np.empty_like(p)
         graphs.respond(graph, p, u)
         state = self._room(*p.shape)
@@ -86,11 +98,32 @@ class Together:
             done += way.done
             if way.residual < best:
                 best, found = way.residual, way.impulses
-        if best < before:
-            accept(equations, written, found)
-            graphs.body_velocities(graph, found, graph.room)
-            move(rows, free, used, graph.room, d)
-        return Answer(done, "" if best <= tolerance else f"a second-order method got to {best:.1e}")
+        return found, before, best, done
+
+    def _glued(self, graph, c, p, glue, scale: float, tolerance: float, hard: bool):
+        """As `_free`, with contacts of which some are glued: P + glue n is on the cone of those that hold.
+
+        It moves the bodies as P does with another free velocity. Contacts that open lose their glue, those that press
+        have it: so the problem is solved again, some times, until both are as they were taken.
+        """
+        holds, first, total = (glue > 0.0) & p.any(axis=1), None, 0
+        u, shift = np.empty_like(p), np.zeros_like(p)
+        for _ in range(ROUNDS):
+            shift[:, 0] = np.where(holds, glue, 0.0)
+            graphs.body_velocities(graph, -shift, graph.room)
+            moved, q = graph._replace(free=graph.room.copy(), room=np.empty_like(graph.room)), p + shift
+            finer = math.sqrt(max((p**2).sum(), scale) / max((q**2).sum(), scale, 1e-300))
+            q, before, best, done = self._free(moved, c, q, glue, scale, max(FINEST, min(1.0, finer) * tolerance), hard)
+            first, total = before if first is None else first, total + done
+            graphs.respond(moved, q, u)
+            opens = holds & (q[:, 0] <= c.rho * u[:, 0])
+            other = opens | (~holds & (glue > 0.0) & (q[:, 0] > 0.0))
+            p = q - shift
+            p[opens] = 0.0
+            if not other.any():
+                break
+            holds ^= other
+        return p, first, best, total
 
     def _room(self, m: int, d: int) -> second.Second:
         if self._second is None or len(self._second.p) < m or self._second.p.shape[1] != d:

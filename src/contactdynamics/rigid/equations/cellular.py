@@ -47,7 +47,7 @@ class Cellular(Full):
             mobility, self.active,
         )  # fmt: skip
         warm_start(rows, mobility, self.active)
-        self.ahead = self.plain
+        self.ahead = not self.active.bound[:, 2:].any()  # no glue, no moments
         return scale
 
     def store(self, touches, rows, mobility, tolerance) -> tuple[float, float]:

@@ -77,6 +77,7 @@ class Explicit(NamedTuple):
     impulse: np.ndarray  # (m, 3) in the frame, N s
     moment: np.ndarray  # (m, 3) in the frame, N m s
     status: np.ndarray  # (m,)
+    glue: np.ndarray  # (m,) cohesion h: the cone starts at P_n = -glue, and P = 0 where the contact opens; N s
 
 
 class Equations(Protocol):
@@ -88,7 +89,7 @@ class Equations(Protocol):
     number: int  # which kind of equations, as the searches name it
     count: int  # active contacts
     ahead: bool  # whether they may be extrapolated: its error has either sign, and opens contacts
-    plain: bool  # whether all laws are Coulomb's alone
+    able: bool  # whether `together` knows all laws: Coulomb's and cohesion
     places: np.ndarray  # (count,) where they stand in ``found``, in their own order
 
     def make_room(self, count: int) -> Plan:

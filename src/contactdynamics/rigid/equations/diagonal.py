@@ -434,7 +434,7 @@ KERNELS[DiagonalContacts] = Kernels(sweep_contacts, measure_contacts, store_cont
 class Diagonal(Held):
     """The diagonal contacts of a scene: see `Equations`."""
 
-    number, ahead, plain = DIAGONAL, True, True
+    number, ahead, able = DIAGONAL, True, True
     arrays, more, kernels = staticmethod(diagonal_contacts), (1.03, 16), KERNELS[DiagonalContacts]
 
     def rank(self, k: int) -> int:
@@ -475,7 +475,7 @@ class Diagonal(Held):
         return Explicit(
             pair.astype(np.int64), a, b, frame, rows[a, 7:] * frame[:, 0], -rows[b, 7:] * frame[:, 0], target,
             np.repeat(row[:, GAMMA, None], 2, axis=1), np.ones(m, dtype=bool),
-            np.einsum("kij,kj->ki", frame, row[:, PX : PZ + 1]), np.zeros((m, 3)), status,
+            np.einsum("kij,kj->ki", frame, row[:, PX : PZ + 1]), np.zeros((m, 3)), status, np.zeros(m),
         )  # fmt: skip
 
     def accept(self, written, impulse) -> None:

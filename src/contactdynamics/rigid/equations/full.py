@@ -425,9 +425,9 @@ class Full(Held):
     arrays, unknowns, kernels = staticmethod(full_contacts), 6, KERNELS[FullContacts]
 
     @property
-    def plain(self) -> bool:
-        """No cohesion, tension or moments."""
-        return not self.active.bound[:, 2:].any()
+    def able(self) -> bool:
+        """No tension, no moments."""
+        return not self.active.bound[:, [2, 3, 5]].any()
 
     def fill(self, model, near, pairs, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
@@ -477,8 +477,9 @@ class Full(Held):
         return Explicit(
             *(column.astype(np.int64) for column in (c.pair, c.a, c.b)), c.frame, c.arm_a, c.arm_b, c.target,
             c.bound[:, :2], (c.bound[:, 2:] == 0).all(axis=1), c.impulse, c.moment, c.status,
+            c.bound[:, 4],
         )  # fmt: skip
 
     def accept(self, written, impulse) -> None:
         """Take over impulses (count, 3) in the frames."""
-        self.active.impulse[:], self.active.status[:] = impulse, status_of(impulse, written.friction)
+        self.active.impulse[:], self.active.status[:] = impulse, status_of(impulse, written.friction, written.glue)

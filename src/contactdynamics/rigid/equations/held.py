@@ -12,11 +12,16 @@ from .contract import ALL, Kernels, Kind, Plan
 
 
 @kernel
-def status_of(impulse, friction):
-    """Status (m,) of contacts by their impulses (m, 3) in the frame; on the cone they slide, without friction too."""
+def status_of(impulse, friction, glue):
+    """Status (m,) of contacts by their impulses (m, 3) in the frame; on the cone they slide, without friction too.
+
+    With ``glue`` (m,) the cone starts at P_n = -glue; P = 0 says that it has been lost.
+    """
     out = np.empty(impulse.shape[0], dtype=np.int8)
     for k in range(out.size):
         p_n, c0, c1 = impulse[k, 0], friction[k, 0], friction[k, 1]
+        if glue[k] > 0.0 and (p_n != 0.0 or impulse[k, 1] != 0.0 or impulse[k, 2] != 0.0):
+            p_n += glue[k]
         if p_n <= 0.0:
             out[k] = SEPARATING
         elif c0 > 0.0 and c1 > 0.0 and np.hypot(impulse[k, 1] / c0, impulse[k, 2] / c1) < (1.0 - 1e-9) * p_n:
@@ -111,7 +116,7 @@ class Held:
 class Angular(Held):
     """The contacts of polygons or polyhedra: all touches of their search, with laws beyond Coulomb's or without."""
 
-    more = (1.3, 64)
+    more, beyond = (1.3, 64), slice(0)  # columns of `law` that `together` does not know
 
     @property
     def ahead(self) -> bool:
@@ -119,9 +124,9 @@ class Angular(Held):
         return not self._contacts.special[0]
 
     @property
-    def plain(self) -> bool:
-        """No glue, no moments."""
-        return not self._contacts.special[0]
+    def able(self) -> bool:
+        """No tension, no moments."""
+        return not (self._contacts.special[0] and self.active.law[:, self.beyond].any())
 
     @property
     def places(self) -> np.ndarray:

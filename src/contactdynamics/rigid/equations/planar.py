@@ -464,7 +464,7 @@ def write_out(rows, c_a, c_b, row, law, a, b, frame, wide, friction, plain):
 class Planar(Angular):
     """The contacts of polygons in a scene: see `Equations`."""
 
-    number = PLANAR
+    number, beyond = PLANAR, slice(PULL, MOMENT)
     arrays, kernels = staticmethod(planar_contacts), KERNELS[PlanarContacts]
 
     def fill(self, model, near, touches, step, rows, mobility) -> float:
@@ -492,10 +492,12 @@ class Planar(Angular):
         frame, wide = np.empty((m, 3, 3)), np.empty((5, m, 3))
         friction, plain = np.empty((m, 2)), np.empty(m, dtype=np.bool_)
         write_out(rows, c.a, c.b, c.row, c.law, a, b, frame, wide, friction, plain)
-        return Explicit(np.arange(m), a, b, frame, *wide[:3], friction, plain, *wide[3:], c.status)
+        return Explicit(
+            np.arange(m), a, b, frame, *wide[:3], friction, plain, *wide[3:], c.status, c.law[:, GLUE].copy()
+        )
 
     def accept(self, written, impulse) -> None:
         """Take over impulses (count, 3) in the frames."""
         c = self.active
         c.row[:, PN], c.row[:, PT] = impulse[:, 0], impulse[:, 1]
-        c.status[:] = status_of(impulse, written.friction)
+        c.status[:] = status_of(impulse, written.friction, written.glue)

@@ -416,7 +416,7 @@ KERNELS[SpatialContacts] = Kernels(sweep_contacts, measure_contacts, store_conta
 class Spatial(Angular):
     """The contacts of polyhedra in a scene: see `Equations`."""
 
-    number = SPATIAL
+    number, beyond = SPATIAL, slice(PULL, MOMENT)
     arrays, unknowns, kernels = staticmethod(spatial_contacts), 6, KERNELS[SpatialContacts]
 
     def fill(self, model, near, touches, step, rows, mobility) -> float:
@@ -449,9 +449,9 @@ class Spatial(Angular):
         return Explicit(
             np.arange(m), a, b, row[:, N:A].reshape(m, 3, 3).copy(), *arms, row[:, R:C1].copy(),
             row[:, C1 : C2 + 1].copy(), (law[:, :MOMENT] == 0).all(axis=1), row[:, P:R].copy(),
-            law[:, MOMENT:].copy(), c.status,
+            law[:, MOMENT:].copy(), c.status, law[:, GLUE].copy(),
         )  # fmt: skip
 
     def accept(self, written, impulse) -> None:
         """Take over impulses (count, 3) in the frames."""
-        self.active.row[:, P:R], self.active.status[:] = impulse, status_of(impulse, written.friction)
+        self.active.row[:, P:R], self.active.status[:] = impulse, status_of(impulse, written.friction, written.glue)
