@@ -47,7 +47,7 @@ INSIDE = {
     "scenes": [
         {"shapes.unions", "shapes.meshes", "hooks", "loads", "pavement", "tables", "materials"},
         {"shapes.balls", "outlets", "cell", "pressure", "frames"},
-        {"shapes.polygons"}, {"shapes.polyhedra"}, {"shapes.clusters", "filling"},
+        {"shapes.polygons", "sieves"}, {"shapes.polyhedra"}, {"shapes.clusters", "filling"},
         {"blocks", "masonry", "inputs", "making"}, {"compas"},
         {"scene"},
         {"buildings"},
@@ -69,7 +69,7 @@ INSIDE = {
         {"search.polygons", "search.polyhedra"},
         {"contact_set", "ranks.team"},
         {"questions", "hardest", "ranks"},
-        {"access"},
+        {"access", "reports"},
         {"simulation"},
     ],
 }  # fmt: skip

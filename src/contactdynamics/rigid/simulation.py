@@ -17,28 +17,22 @@ from .._jit import clock
 from ..display import pictured
 from ..errors import (
     ConvergenceError,
-    ConvergenceWarning,
-    EnergyWarning,
     InputError,
-    MeshWarning,
-    StepWarning,
     check_flags,
     check_function,
     count_of_steps,
     is_number,
 )
-from ..scenes.hooks import name_of
 from ..scenes.scene import Scene
 from ..state import SolveReport
-from . import interrupts, motion, questions, watch
+from . import interrupts, motion, reports, watch
 from .access import Access
 from .contact_set import Settings, Solved
 from .hardest import Hardest, check_folder
 from .ledger import NO_GAIN
-from .neighbours import REACH
 from .options import check_options
 from .ranks import workers
-from .solvers import SOLVERS, error_of
+from .solvers import SOLVERS
 from .step import Step
 
 SORT_FROM, SORT_EVERY = 1000, 1000  # balls from which bodies are sorted in space, and steps from one time to the next
@@ -150,7 +144,7 @@ class Simulation(Access):
         if repair:
             self.repair()
         if check:
-            self._check_start()
+            reports.check_start(self)
         self.report = SolveReport(0.0, 0, True, 0, -1, 0.0, 0.0, 0.0, "No step yet.")
         scene.close()
 
@@ -319,20 +313,9 @@ class Simulation(Access):
                         if stop := self._team.any(noted):
                             break
             self._team.any(noted)  # the file is closed before anybody reads it
-        if self.failures > failures and self.on_failure == "warn":
-            warnings.warn(
-                f"{self.failures - failures} of {count} steps were not solved to the tolerance {self.tolerance:g}; "
-                "raise max_iterations, shorten time_step or accept a larger tolerance.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        if self.ledger.created > created and self.ledger.gained:
-            warnings.warn(watch.gain(self, created), EnergyWarning, stacklevel=2)
-            self.watch.first("gain")
+        reports.tell_run(self, count, failures, created)
         if stop:
-            kept = [r.way_on(self) for r in self._recording if hasattr(r, "way_on")]
-            none = f"no file has it: simulation.run(until={until:g}) goes on within this program"
-            raise KeyboardInterrupt(f"Stopped after the step to t = {self.time:.6g}; {'; '.join(kept) or none}.")
+            raise KeyboardInterrupt(reports.stopped(self, self._recording, until))
         return self
 
     @property
@@ -369,44 +352,14 @@ class Simulation(Access):
 
     def _finish_report(self, found: Solved):
         """The `SolveReport` of the step, and what the failure policy asks."""
-        contacts, residual, left, done = self.contact_set.count, found.residual, found.left, found.iterations
         overlap, _ = self.contact_set.deepest(self.model)
-        converged = error_of(residual, left) <= self.tolerance
-        solver = name_of(self.solver) if callable(self.solver) else self.solver
-        sweeps = done - found.together
-        work = f"{sweeps} sweeps{f' and {found.together} steps together' if found.together else ''}"
-        stages = ("accelerated" if solver == "auto" else solver, sweeps), ("together", found.together)
-        if callable(self.solver):
-            work = f"{sweeps} iterations of {solver}"
-        errors = f"residual {residual:.1e}, left {left:.1e} after {work} over {contacts} contacts"
-        message = f"Solved: {errors}." if converged else (
-            f"Not solved: {errors}, asked {self.tolerance:g}{f' ({found.told})' if found.told else ''}; raise "
-            "max_iterations, shorten time_step or accept a larger tolerance."
-        )  # fmt: skip
-        self.report = SolveReport(
-            residual, done, converged, contacts, found.worst, overlap.depth, found.cone, found.bipotential, message,
-            overlap.share, solver, self.tolerance, stages[: 2 if found.together else 1], left=left,
-        )  # fmt: skip
-        self.watch.residual = max(self.watch.residual, residual)
+        self.report = reports.report_of(self, found, overlap)
+        self.watch.residual = max(self.watch.residual, found.residual)
         if overlap.share > self.watch.overlap:
             bodies = tuple(int(self.bodies.identity[row]) for row in (overlap.a, overlap.b))
             self.watch.enter(overlap.share, self.time, bodies)
-        if not converged:
+        if not self.report.converged:
             self.failures += 1
             if self.on_failure == "raise":
-                raise ConvergenceError(f"At t = {self.time:.6g}: {message}")
+                raise ConvergenceError(f"At t = {self.time:.6g}: {self.report.message}")
         watch.tell(self)
-
-    def _check_start(self):
-        """Overlaps beyond a bound and steps that are too long."""
-        questions.check_overlaps(self._state())
-        told = questions.units(self._state())
-        if told:
-            warnings.warn(told, MeshWarning, stacklevel=3)
-        self.loading.drive(self.rows, self.time + self.time_step / 2)
-        share, row = self.watch.fastest(self.rows, self.time_step)
-        bound = REACH if self.penetration == "anticipate" else watch.TRAVEL
-        if share > bound and self.watch.first("step"):
-            number = int(self.bodies.identity[row])
-            message = watch.travel_message(share, number, self.time + self.time_step, self.time_step)
-            warnings.warn(message, StepWarning, stacklevel=3)

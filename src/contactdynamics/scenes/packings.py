@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import quaternions
-from ..errors import InputError, as_numbers, check_flags, check_function, check_seed, is_number, is_one_of, is_whole
+from ..errors import InputError, as_numbers, check_flags, check_function, check_seed, is_number, is_whole
 from ..state import Balls, Bodies, Planes
 from . import pavement as circles
 from .blocks import blocks
@@ -19,9 +19,10 @@ from .hooks import Hook, name_of
 from .masonry import Arch, arch, column, wall
 from .outlets import Outlet
 from .scene import Scene
-from .shapes.balls import LONGEST, HalfPlane, Plane
+from .shapes.balls import HalfPlane, Plane
 from .shapes.polygons import Polygon
 from .shapes.polyhedra import Polyhedron
+from .sieves import Sieve, as_sieve, passing
 from .tables import join_all
 
 __all__ = [
@@ -55,127 +56,6 @@ __all__ = [
 MOST_BALLS = 10**9
 
 
-class Sieve:
-    """A sieve curve: the share ``passing`` each of the ``diameters``, from 0 to 1, of the mass or of the number.
-
-    Between two sieves the share grows linearly with the diameter.
-
-    >>> sieve = Sieve([0.1, 0.2, 0.4], [0.0, 0.3, 1.0], by="mass")
-    >>> uniform = Sieve.uniform(0.25, 0.5)
-    >>> uniform.diameter(0.5)
-    0.375
-    """
-
-    def __init__(self, diameters, passing, *, by: str = "number"):
-        self.diameters = as_numbers("The diameters of a Sieve", diameters)
-        self.passing = as_numbers("The shares of a Sieve", passing)
-        self.by = by
-        d, p = self.diameters, self.passing
-        if not is_one_of(by, ("number", "mass")):
-            raise InputError(f"Sieve got by={by!r}; choose 'number' or 'mass'.")
-        if d.ndim != 1 or d.shape != p.shape or len(d) < 2:
-            raise InputError(f"Sieve got {d.shape} diameters and {p.shape} shares; give as many of both, two at least.")
-        if not (np.isfinite(d).all() and d[0] > 0 and (np.diff(d) >= 0).all()):
-            raise InputError(f"Sieve got the diameters {diameters}; give positive lengths in growing order.")
-        if not (p[0] == 0 and p[-1] == 1 and (np.diff(p) >= 0).all()):
-            raise InputError(f"Sieve got the shares {passing}; they must grow from 0 to 1.")
-
-    @classmethod
-    def uniform(cls, smallest: float, largest: float) -> "Sieve":
-        """Diameters uniform in number between two values (the papers' grains), or all the same."""
-        return cls([smallest, largest], [0.0, 1.0])
-
-    @classmethod
-    def by_volume(cls, smallest: float, largest: float) -> "Sieve":
-        """Diameters uniform by volume (mass) between two values."""
-        return cls([smallest, largest], [0.0, 1.0], by="mass")
-
-    @classmethod
-    def two(cls, small: float, large: float, *, share: float = 0.5) -> "Sieve":
-        """Two diameters; ``share`` of the number is small."""
-        if not (is_number(share) and 0 < share < 1):
-            raise InputError(f"Sieve.two got share={share!r}; give a number between 0 and 1.")
-        return cls([small, small, large, large], [0.0, share, share, 1.0])
-
-    @classmethod
-    def log_normal(cls, median: float, spread: float, *, cut: float = 2.5) -> "Sieve":
-        """Diameters whose logarithm is normal, with the deviation ``spread``, cut off at ``cut`` deviations."""
-        if not (is_number(spread) and is_number(cut) and spread > 0 and cut > 0):
-            raise InputError(f"Sieve.log_normal got spread={spread!r}, cut={cut!r}; give positive numbers.")
-        x = np.linspace(-cut, cut, 101)
-        share = np.array([0.5 * math.erf(v / math.sqrt(2)) for v in x])
-        return cls(median * np.exp(spread * x), (share - share[0]) / (share[-1] - share[0]))
-
-    @property
-    def smallest(self) -> float:
-        """The smallest diameter."""
-        return float(self.diameters[0])
-
-    @property
-    def largest(self) -> float:
-        """The largest diameter."""
-        return float(self.diameters[-1])
-
-    def diameter(self, share, *, dimension: int = 3):
-        """The diameter below which the ``share`` (number or array in [0, 1]) of the *number* of grains lies.
-
-        With uniform random shares this draws grains. A curve by mass becomes one by number with the weight
-        1 / d**dimension.
-        """
-        share = np.asarray(share, dtype=float)
-        cumulative = self._by_number(dimension)
-        k = np.clip(np.searchsorted(cumulative, share, side="right") - 1, 0, len(cumulative) - 2)
-        width = cumulative[k + 1] - cumulative[k]
-        inside = np.clip((share - cumulative[k]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
-        low, high = self.diameters[k], self.diameters[k + 1]
-        if self.by == "number":
-            out = low + inside * (high - low)
-        else:
-            power = 1 - dimension
-            out = (low**power + inside * (high**power - low**power)) ** (1 / power)
-        return float(out) if out.ndim == 0 else out
-
-    def _by_number(self, dimension: int) -> np.ndarray:
-        """The cumulative share of the number at the sieves."""
-        if self.by == "number":
-            return self.passing
-        low, high = self.diameters[:-1], self.diameters[1:]
-        wide = high > low
-        power = 1 - dimension
-        spread = np.where(wide, high - low, 1.0)
-        mean = np.where(wide, (high**power - low**power) / (power * spread), low ** (power - 1.0))
-        numbers = np.diff(self.passing) * mean
-        return np.concatenate([[0.0], np.cumsum(numbers)]) / numbers.sum()
-
-    def draw(self, count: int, rng, *, dimension: int = 3) -> np.ndarray:
-        """``count`` random diameters."""
-        return self.diameter(rng.random(count), dimension=dimension)
-
-
-def passing(diameters, sieves, *, by: str = "mass", dimension: int = 3) -> np.ndarray:
-    """The sieve curve of a sample: share of its mass (or ``by="number"``) that passes each of the ``sieves``.
-
-    >>> passing([0.1, 0.2], [0.15, 0.25], by="mass")
-    array([0.11111111, 1.        ])
-    """
-    order, sieves = np.sort(np.ravel(as_numbers("diameters", diameters))), as_numbers("sieves", sieves)
-    if order.ndim != 1 or not len(order) or not (order > 0).all() or not is_one_of(by, ("number", "mass")):
-        raise InputError(f"passing got diameters={diameters!r}, by={by!r}; give positive lengths, 'mass' or 'number'.")
-    weight = np.ones_like(order) if by == "number" else order**dimension
-    total = np.concatenate([[0.0], np.cumsum(weight)])
-    return total[np.searchsorted(order, sieves, side="right")] / total[-1]
-
-
-def _as_sieve(sizes) -> Sieve:
-    """A `Sieve`, a pair (smallest, largest) or one diameter."""
-    if isinstance(sizes, Sieve):
-        return sizes
-    values = np.atleast_1d(as_numbers("sizes", sizes))
-    if values.shape not in ((1,), (2,)) or not (values <= LONGEST).all():
-        raise InputError(f"sizes is {sizes!r}; give a Sieve, one diameter or the smallest and the largest one.")
-    return Sieve.uniform(values[0], values[-1])
-
-
 def _check_scene(name: str, scene) -> None:
     if not isinstance(scene, Scene):
         raise InputError(f"{name} got {scene!r}; give a Scene.")
@@ -206,7 +86,7 @@ def pavement(scene, *, material: str, sizes, extent, seed: int, level: float = 0
     """
     _check_scene("pavement", scene)
     check_seed("pavement", seed)
-    sieve, rng, d = _as_sieve(sizes), np.random.default_rng([seed, 0, 1]), scene.dimension
+    sieve, rng, d = as_sieve(sizes), np.random.default_rng([seed, 0, 1]), scene.dimension
     sides = np.atleast_1d(as_numbers("extent", extent))
     if not (is_number(level) and is_number(cover) and 0 < cover <= 2):
         raise InputError(f"pavement got level={level!r}, cover={cover!r}; give a height, and a share of about 0.85.")
@@ -289,7 +169,7 @@ def lattice(
     """
     _check_scene("lattice", scene)
     check_seed("lattice", seed)
-    sieve, d = _as_sieve(sizes), scene.dimension
+    sieve, d = as_sieve(sizes), scene.dimension
     check_flags("lattice", dense=dense)
     numbers = as_numbers("counts", counts)
     if numbers.shape != (d,) or not all(is_whole(n, 1) for n in numbers) or np.prod(numbers) > MOST_BALLS:
@@ -320,7 +200,7 @@ def rain(scene, *, material: str, sizes, count: int, low, high, seed: int, veloc
     """
     _check_scene("rain", scene)
     check_seed("rain", seed)
-    sieve, d = _as_sieve(sizes), scene.dimension
+    sieve, d = as_sieve(sizes), scene.dimension
     low, high = _corners("rain", low, high, d)
     if not is_whole(count, 1):
         raise InputError(f"rain got count={count!r}; give a whole number >= 1.")
@@ -482,7 +362,7 @@ class Pour(Hook):
         check_function("Pour got shape", shape, "diameter", "rng", optional=True)
         if not scene.blocks:
             raise InputError("Pour got an empty scene; add the ground first.")
-        self.material, self.sieve, self.rate, self.count, self.radius = material, _as_sieve(sizes), rate, count, radius
+        self.material, self.sieve, self.rate, self.count, self.radius = material, as_sieve(sizes), rate, count, radius
         self.seed, self.from_above, self.dimension, self.shape = int(seed), from_above, scene.dimension, shape
         self.axis = np.zeros(self.dimension - 1) if axis is None else np.atleast_1d(as_numbers("axis", axis))
         self._check()
