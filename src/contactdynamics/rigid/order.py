@@ -20,7 +20,7 @@ from numba import literal_unroll
 
 from .._jit import kernel
 from .equations.contract import ALL, GROUPS, SHARED
-from .search.contract import BORDER, DIAGONAL, KINDS
+from .search.contract import BORDER, DIAGONAL
 
 STREAMS, SLABS = 4, 512
 
@@ -110,7 +110,7 @@ def arrange(position, rows, reach, candidates, plans, numbers):
     for i in range(home.size):
         slab = int(min(max(np.floor(position[i, axis] * scale) - first, 0.0), slabs - 1.0))
         home[i] = slab if rows[i, 6] > 0.0 else slabs
-    counts = np.zeros((KINDS, slabs + 1), dtype=np.int64)
+    counts = np.zeros((np.max(numbers) + 1, slabs + 1), dtype=np.int64)
     for some in literal_unroll(candidates):
         count_slabs(some, home, slabs, counts)
     group = group_slabs(counts)

@@ -181,7 +181,7 @@ class Simulation(Access):
             return self._step()
 
     def _step(self) -> SceneStep:
-        self._begin_recording()
+        self._begin_recording(4)
         begin = clock()
         self.stepping = True  # until the state is whole again: a step that was cut short is not recorded
         for function in self.before_step:
@@ -300,7 +300,7 @@ class Simulation(Access):
         self.ledger.worst = NO_GAIN
         self.about["until"] = float(until)
         with self._team.stopping(self), interrupts.held() as noted:
-            self._begin_recording()
+            self._begin_recording(3)
             with contextlib.ExitStack() as last:  # each recorder ends, whatever another one raises
                 for recorder in self._recording:
                     last.callback(recorder.end, self)
@@ -323,14 +323,17 @@ class Simulation(Access):
         """The recorders, on the process that records."""
         return self.recorders if self._team.leads else []
 
-    def _begin_recording(self):
-        """Let the recorders write the state that they start from; those that have begun do nothing."""
+    def _begin_recording(self, level: int):
+        """Let the recorders write the state that they start from; those that have begun do nothing.
+
+        ``level`` leads to the line of the user's program.
+        """
         if self._awaited is not None:
             from ..files import resume
 
             awaited, self._awaited = self._awaited, None
             for difference in resume.differences(self, *awaited):
-                warnings.warn(difference, stacklevel=3)
+                warnings.warn(difference, stacklevel=level)
             self._team.any(False)  # all have read the file before one of them writes it
         for recorder in self._recording:
             recorder.begin(self)

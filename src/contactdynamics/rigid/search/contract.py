@@ -11,7 +11,6 @@ import numpy as np
 # The kinds of equations that contacts may need: all balls; lever arms or other laws; polygons; polyhedra; balls across
 # the border of a cell that moves; polygons and polyhedra in a cell.
 DIAGONAL, FULL, PLANAR, SPATIAL, BORDER, CELLULAR = range(6)
-KINDS = 6
 NEAR = 1e-4  # of the smaller size: what pushed stays active up to this gap, between polygons what did not push too
 
 
