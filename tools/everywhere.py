@@ -52,7 +52,7 @@ def oldest_requirements() -> list[str]:
     """The lower bounds in pyproject.toml as exact versions, those of the tests included."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = project["dependencies"] + project["optional-dependencies"]["test"]
-    return [re.fullmatch(r"([\w-]+)>=([\d.]+)", line).expand(r"\1==\2") for line in wanted]
+    return [re.fullmatch(r"([\w-]+)>=([\d.]+)(; .+)?", line).expand(r"\1==\2\3") for line in wanted]
 
 
 def oldest_python() -> str:
@@ -68,7 +68,7 @@ def oldest_python() -> str:
         shutil.rmtree(place, ignore_errors=True)
         subprocess.run([found, "-m", "venv", place], check=True)
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*install, *wanted.split()], check=True)
+        subprocess.run([*install, *wanted.splitlines()], check=True)
         subprocess.run([*install, "--no-deps", "--editable", ROOT], check=True)
         ready.write_text(wanted)
     return str(python)

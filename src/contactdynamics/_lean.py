@@ -33,8 +33,8 @@ def compare_options_quickly(options=TargetConfig) -> bool:
     by_all = options.__eq__
 
     def __eq__(self, other):
-        if self is other or (type(self) is type(other) and self._values == other._values):
-            return True
+        if type(self) is type(other) and self._values.keys() == other._values.keys():
+            return self._values == other._values
         return by_all(self, other)
 
     def __hash__(self):
