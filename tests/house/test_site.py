@@ -1,6 +1,7 @@
 """The documentation site: it is built without a warning, and its pages lead to each other."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +49,37 @@ def test_the_gallery_has_picture_paragraph_command_program_and_run(site):
                  "PARAMETERS", "Numbers of the quick form"):  # fmt: skip
         assert part in text
     assert (site / "runs" / "bridge.html").is_file() and (site / "searchindex.js").is_file()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("Chromium is not installed (apt-get install chromium)")
+    with playwright.sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=program, args=["--headless=new", "--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def test_search_finds_pages_from_disk(site, browser):
+    page, errors = browser.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: errors.append(request.url) if request.url.startswith("http") else None)
+    page.goto((site / "index.html").as_uri())
+    page.fill("input[name=q]", "restitution")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#search-results li a", timeout=60_000)
+    found = page.locator("#search-results li a").all_inner_texts()
+    assert len(found) >= 5 and any("Collisions" in name for name in found) and errors == []
+    page.close()
+
+
+def test_pages_are_as_wide_as_a_telephone(site, browser):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+    page = context.new_page()
+    for name in ("index", "start", "api", "guide/performance", "coming-from/yade", "experiments/index"):
+        page.goto((site / f"{name}.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+    context.close()
