@@ -55,7 +55,7 @@ def fitted(one: dict) -> Costs:
 
 def most(way: str, grains: float) -> float:
     """Processes at most among which the scene can be divided."""
-    return grains / 1000.0 if way == "blocks" else grains ** (1 / 3) / 4.0
+    return grains / 1000.0 if way == "blocks" else round(grains ** (1 / 3) / 4.0, 6)
 
 
 def step_seconds(way: str, costs: Costs, network: Network, grains: float, processes: float) -> float:
