@@ -4,11 +4,12 @@ MPI is not compiled in: the kernel calls a function of Python by its address (`t
 the cache as all others, and is the same for every MPI.
 """
 
+import ctypes
 from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic
 
 from ..._jit import kernel
@@ -40,6 +41,12 @@ def _call(typing, address, code):
         return builder.call(function, [args[1]])
 
     return types.int64(types.int64, types.int64), build
+
+
+if config.DISABLE_JIT:  # the same by Python, where kernels are not compiled
+
+    def _call(address, code):
+        return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(code)
 
 
 @kernel
