@@ -207,6 +207,9 @@ class Springs(NamedTuple):
     length: np.ndarray  # (K,) at rest, m
 
 
+NO_JOINTS = np.zeros((0, 3), dtype=np.int64)
+
+
 class Model(NamedTuple):
     """A frozen scene: clean arrays, ready for the kernels."""
 
@@ -223,6 +226,7 @@ class Model(NamedTuple):
     forces: dict  # identity -> (force function, torque function)
     corners: Corners = NO_CORNERS
     rims: Rims = NO_RIMS
+    joints: np.ndarray = NO_JOINTS  # (J, 3) identities of two bodies, the smaller first, and the law between them
 
     __repr__ = short
 
@@ -357,6 +361,7 @@ class Frame(NamedTuple):
     cell: np.ndarray | None = None  # (d, d) vectors of the periodic cell, one in each row; None in open space
     periodic: np.ndarray | None = None  # (d,) along which of them space is repeated
     rate: np.ndarray | None = None  # (d, d) velocity gradient of the cell, 1/s
+    joints: np.ndarray = NO_JOINTS  # (J, 3) identities of two bodies with a law of their own, and its place in laws
 
     __repr__ = short
 
@@ -417,11 +422,18 @@ class Frame(NamedTuple):
 
     @property
     def contact_laws(self) -> np.ndarray:
-        """(C,) place in ``laws`` of the law of each contact: that of the materials of its bodies; -1 where unknown."""
+        """(C,) place in ``laws`` of the law of each contact, of its joint or its materials; -1 where unknown."""
         if not self.laws:
             return np.full(len(self.contacts.gap), -1)
         first, second = self.materials[np.searchsorted(self.identities, self.contacts.bodies)].T
-        return self.law_index[first, second]
+        found = self.law_index[first, second]
+        if len(self.joints):
+            wide = 1 + int(max(self.joints[:, 1].max(), self.identities.max(initial=0)))
+            stated, met = self.joints[:, 0] * wide + self.joints[:, 1], np.sort(self.contacts.bodies, axis=1)
+            key = met[:, 0] * wide + met[:, 1]  # joints are in the order of these
+            at = np.minimum(np.searchsorted(stated, key), len(stated) - 1)
+            found = np.where(stated[at] == key, self.joints[at, 2], found)
+        return found
 
     def body(self, number: int) -> Body:
         """The body with this number: ``frame.body(3).position``."""

@@ -58,7 +58,7 @@ INSIDE = {
         {"archive", "recorders", "resume", "siconos"}, {"problems"},
     ],
     "rigid": [
-        {"interrupts", "step", "space", "threads", "search.contract", "search.touches", "ranks.world"},
+        {"interrupts", "step", "space", "threads", "search.contract", "search.touches", "search.laws", "ranks.world"},
         {"motion", "neighbours", "search.pairs", "search.outlines", "search.solids", "search.ghosts",
          "equations.contract", "equations.levers", "equations.local", "equations.spatial_rows"},
         {"search.recovery", "order", "solvers", "restraint", "assembly", "together", "ledger", "roster", "cell",

@@ -238,6 +238,30 @@ def test_detection_against_all_axes(distance):
                 assert ((point - corner) * normals).sum(axis=1).max() <= 0.5 * abs(g) + 1e-9
 
 
+@pytest.mark.parametrize("distance", [-0.2, -0.02, -1e-3, 0.02])
+def test_detection_against_coal(distance):
+    # A collision library of others: the depth by which two convex bodies overlap, or their distance.
+    coal = pytest.importorskip("coal", reason="no coal here: pip install coal (Linux, macOS)")
+
+    def convex(shape):
+        points = coal.StdVec_Vec3s()
+        points.extend(list(shape.vertices + shape.center_of_mass))
+        return coal.ConvexBase.convexHull(points, True, "Qt")
+
+    random = np.random.default_rng(abs(int(distance * 1e9)) + 7)
+    for _ in range(12):
+        one, two = random_pair(random, distance)
+        request, still = coal.DistanceRequest(), coal.Transform3s()
+        request.gjk_tolerance = request.epa_tolerance = 1e-8
+        theirs = coal.distance(convex(one), still, convex(two), still, request, coal.DistanceResult())
+        found, _ = touches(one, two)
+        size = min(shapes.inner_radius(s.vertices, s.faces, np.zeros(3)) for s in (one, two))
+        if theirs > 0:
+            assert theirs >= distance - 1e-6 and not (found.gap <= 0).any()
+        else:  # faces are preferred to edges within 1e-4 of the size
+            assert theirs - 1.01e-4 * size - 1e-6 <= found.gap.min() <= theirs + 1e-6
+
+
 def exact_separation(one, two):
     """Signed square of the largest separation over all axes, in rationals: > 0 apart, 0 touching, < 0 overlap."""
 

@@ -330,9 +330,16 @@ def parameters_of(text, path) -> dict:
         raise damaged(path, f"its gravity is no vector of {d} numbers")
     if not said["options"]["time_step"] > 0:
         raise damaged(path, f"its time_step is {said['options']['time_step']}")
+    _fit(said.get("special", []), [dict], path, "special")
+    _fit(said.get("joints", []), [[int]], path, "joints")
+    special = len(said.get("special", []))
     for pair in [*(entry["pair"] for entry in said.get("pairs", [])), *said.get("order", [])]:
-        if len(pair) != 2 or not all(0 <= i < materials for i in pair):
+        joint = len(pair) == 2 and pair[0] == -1 and 0 <= pair[1] < special
+        if not joint and (len(pair) != 2 or not all(0 <= i < materials for i in pair)):
             raise damaged(path, f"a law is for the materials {pair}, of {materials}")
+    for joint in said.get("joints", []):
+        if len(joint) != 3 or not (0 <= joint[0] < joint[1] and 0 <= joint[2] < special):
+            raise damaged(path, f"a joint is {joint}, of {special} laws")
     for entry in said.get("pairs", []):
         if len(entry["axis"]) not in (0, 4):
             raise damaged(path, f"a law has the axis {entry['axis']}")

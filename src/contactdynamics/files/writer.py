@@ -110,6 +110,8 @@ def parameters(simulation) -> dict:
         ],
         "pairs": pairs,
         "order": materials.order,
+        "joints": [[*pair, k] for pair, k in materials.joints.items()],
+        "special": [vars(law).copy() for law in materials.special],
         "drives": _functions(scene.drives),
         "forces": _functions(scene.forces),
         "springs": springs,

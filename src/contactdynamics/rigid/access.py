@@ -178,9 +178,7 @@ class Access:
         scene, lists = self.scene, self.contact_set.near.lists
         scene.check_new(scene.blocks[self._taken :])
         if scene.changed_materials:  # first: it may refuse
-            laws, index, axes = scene.law_table()
-            self.ledger.make_room(len(laws))
-            self._change(laws=laws, law_index=index, law_axes=axes)
+            self._take_table()
         self.roster.append(scene.blocks[self._taken :])
         self._taken = len(scene.blocks)
         self._change(springs=scene.springs(), drives=scene.drives, forces=scene.forces)
@@ -200,11 +198,22 @@ class Access:
             scene.contact(a, b, axis=axis, **options)
             self._take_laws()
 
+    def joint(self, first: int, second: int, **options) -> None:
+        """State the law between two bodies, as `Scene.joint`; from the next step on."""
+        for body in (first, second):
+            self._value(body, "mass")
+        with self.scene.opened() as scene:
+            scene.joint(first, second, **options)
+            self._take_laws()
+
     def _take_laws(self):
+        self._take_table()
+        self.derive()
+
+    def _take_table(self):
         laws, index, axes = self.scene.law_table()
         self.ledger.make_room(len(laws))
-        self._change(laws=laws, law_index=index, law_axes=axes)
-        self.derive()
+        self._change(laws=laws, law_index=index, law_axes=axes, joints=self.scene.materials.joint_table())
 
     def force(self, body: int, force=None, torque=None) -> None:
         """Apply a force and a torque, as `Scene.force`; from the next step on, in addition to those there are."""

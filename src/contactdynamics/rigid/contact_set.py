@@ -38,6 +38,7 @@ from .together import FINE, NOTHING, Together, accept, move, velocities
 SEARCHES = (BallSearch, PolygonSearch, PolyhedronSearch)
 EQUATIONS = (Diagonal, Border, Full, Planar, Spatial, Cellular)
 SMALL = 500  # contacts up to which one thread is faster
+LARGE = 2000  # contacts at the start of a scene at rest from which a guess for all of them pays
 LOST, KEPT = 2e-3, 1e-3  # of the smaller size: what contacts lose beyond the one is given back, down to the other
 TRIES = 3  # to solve all contacts together so that nothing is left
 WORTH, OF = 60.0, 150  # sweeps that take as long as solving so many contacts together; for more of them, as many more
@@ -183,7 +184,8 @@ class ContactSet:
         if self._scratch is None:
             self._scratch = scratch_arrays(rows, len(self.equations))
         tolerance = settings.tolerance
-        if self._resting and not any(np.count_nonzero(search.status) for search in self._resting):
+        first = bool(self._resting) and not any(np.count_nonzero(search.status) for search in self._resting)
+        if first:
             # what such a step leaves would stay as a displacement; 1e-13 is a rounding
             tolerance = min(tolerance, max(1e-13, tolerance * min(search.first for search in self._resting)))
         active = [equations for equations in self.equations if equations.count]
@@ -195,6 +197,8 @@ class ContactSet:
             float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), work, shared, worth
         )
         kinds = tuple([equations.kind() for equations in self.equations])
+        if first and self.count > LARGE and settings.own is None:
+            self._guess(step, rows, mobility, kinds, goal, settings)
         run = self._sweep if settings.own is None else self._run_own
         done, steps, finer = 0, 0, 0
         while True:
@@ -215,6 +219,20 @@ class ContactSet:
             found, answer = found._replace(iterations=done), answer._replace(iterations=steps)
         before = sum([equations.count for equations in self.equations[: found.kind]])
         return found, before + self.equations[found.kind].rank(found.worst), answer
+
+    def _guess(self, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings) -> None:
+        """Begin with what would hold all contacts as they are, where that is nearer to a solution than nothing."""
+        active = [equations for equations in self.equations if equations.count]
+        if not self._able(settings, active):
+            return
+        before = self._measured(rows, mobility, kinds, goal, settings)
+        written = self._together.guess(active, rows, step.free, mobility)
+        if written is None:
+            return
+        after = self._measured(rows, mobility, kinds, goal, settings)
+        if not error_of(after.residual, after.left) < error_of(before.residual, before.left):
+            accept(active, written, np.zeros((self.count, mobility.dimension)))
+            rows[:, :6] = step.free[:, :6]
 
     def _measured(self, rows, mobility, kinds, goal: Goal, settings: Settings):
         """The errors of what is there, as a `Solution`."""

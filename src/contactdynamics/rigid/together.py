@@ -18,7 +18,8 @@ from .equations.contract import Explicit
 MOST, HARD = 150, 2000  # iterations at the first try, and where that gets stuck
 FINE, FINEST = 1e-6, 1e-13  # it goes on to the one, even where less is asked, and not beyond the other
 ROUNDS = 6  # at most, to find which glued contacts hold
-DEAR = 2e7  # ns of an iteration, about, beyond which it is not tried
+DEAR, ONCE = 2e7, 2e9  # ns of an iteration, about, beyond which it is not tried; and of the first guess of a run
+STIFF, AGAIN = 1e9, 3  # of the springs of this guess, times the mean rho; and how often what is left is given to them
 
 
 class Answer(NamedTuple):
@@ -57,7 +58,28 @@ class Together:
     """The method with what one step can take over from the last: the order of elimination, and arrays."""
 
     def __init__(self):
-        self._links, self._factors, self._edge, self._second = None, None, None, None
+        self._links, self._factors, self._edge, self._second, self._cost = None, None, None, None, 0.0
+
+    def guess(self, equations: list, rows, free, mobility) -> list | None:
+        """Impulses that hold all contacts as they are, cut back to the cones: the equations and ``rows`` take them.
+
+        Returns the contacts written out, None where there is no room or time for the factors.
+        Of all that balance the loads those of least size, as stiff springs of the same kind in all contacts would have:
+        in a wall at rest the solution itself, which sweeps from nothing find in as many rounds as it has blocks.
+        """
+        d = mobility.dimension
+        written = [e.explicit(rows, d) for e in equations]
+        contacts = linked(written)
+        graph, c, used = self._graph(contacts, free, mobility, d, ONCE)
+        if graph is None:
+            return None
+        p = np.zeros((len(c.rho), d))
+        hold(graph, STIFF * float(c.rho.mean()), p)
+        into_cones(p, contacts.friction)
+        accept(equations, written, p)
+        graphs.body_velocities(graph, p, graph.room)
+        move(rows, free, used, graph.room, d)
+        return written
 
     def solve(self, equations: list, rows, free, mobility, scale: float, tolerance: float, hard: bool) -> Answer:
         """Impulses of all contacts from those at hand; the equations and ``rows`` (N, 8) take them where better.
@@ -130,20 +152,23 @@ class Together:
             self._second = second.new_second(int(1.3 * m) + 8, d)
         return second.head(self._second, m)
 
-    def _graph(self, contacts: Links, free, mobility, d: int):
-        """The graph of the bodies, None where its factors would take too long; the cones, and the rows of its nodes."""
+    def _graph(self, contacts: Links, free, mobility, d: int, most: float = DEAR):
+        """The graph of the bodies, None where an iteration would take more than ``most`` ns; cones, rows of nodes."""
         used, node = nodes(free, contacts.a, contacts.b)
         a, b, s = node[contacts.a], node[contacts.b], 3 if d == 2 else 6
         links = (used, a, b)
         if self._links is None or not all(np.array_equal(x, y) for x, y in zip(links, self._links, strict=True)):
             self._links = None
-            pattern = factor.make_pattern(len(used), a, b, int(DEAR / s**3))
+            pattern = factor.make_pattern(len(used), a, b, min(int(most / s**3), int(graphs.ROOM / (16 * s * s))))
             given_up = len(pattern.column) == 0 and ((a >= 0) & (b >= 0) & (a != b)).any()
             ahead = np.diff(pattern.start).astype(float)
-            if given_up or 0.5 * s**3 * ((ahead + 1.0) ** 2).sum() > DEAR:
+            self._cost = 0.5 * s**3 * ((ahead + 1.0) ** 2).sum()
+            if given_up or self._cost > most:
                 return None, None, used
             self._factors, self._edge = factor.factors(s, pattern), graphs.body_edges(pattern, a, b)
             self._links = links
+        if self._cost > most:  # the order was found for a guess
+            return None, None, used
         m, n = len(a), len(used)
         inverse, mass, u, room = np.empty((n, s, s)), np.empty((n, s, s)), np.empty((n, s)), np.empty((n, s))
         map_a, map_b, drift = np.empty((m, d, s)), np.empty((m, d, s)), np.empty((m, d))
@@ -151,6 +176,45 @@ class Together:
         write_masses(free, used, mobility, inverse, mass)
         write_maps(contacts, free, node, inverse, map_a, map_b, drift, c, u)
         return graphs.BodyGraph(inverse, mass, u, a, b, map_a, map_b, drift, self._edge, self._factors, room), c, used
+
+
+@kernel
+def hold(graph, stiffness, p):
+    """Impulses (m, d) of springs of the same great ``stiffness`` in all contacts, into ``p``.
+
+    p = -B U with U = b + W p, and again with the U that is left: each time it is smaller by about 1 / (B W).
+    """
+    m, d = p.shape
+    blocks, u, push, change = np.zeros((m, d, d)), np.empty((m, d)), np.empty((m, d)), np.empty((m, d))
+    for k in range(m):
+        for c in range(d):
+            blocks[k, c, c] = stiffness
+    graphs.factorise(graph, blocks)
+    for _ in range(AGAIN):
+        graphs.respond(graph, p, u)
+        for k in range(m):
+            for c in range(d):
+                push[k, c] = -stiffness * u[k, c]
+        graphs.solve(graph, push, change)
+        for k in range(m):
+            for c in range(d):
+                p[k, c] -= stiffness * (u[k, c] + change[k, c])
+
+
+@kernel
+def into_cones(p, friction):
+    """Impulses (m, d) that pull become zero, those beyond their cones are cut back; ``friction`` (m, 2)."""
+    for k in range(p.shape[0]):
+        size = 0.0
+        for c in range(1, p.shape[1]):
+            if p[k, 0] <= 0.0 or friction[k, c - 1] <= 0.0:
+                p[k, c] = 0.0
+            else:
+                size += (p[k, c] / friction[k, c - 1]) ** 2
+        p[k, 0] = max(0.0, p[k, 0])
+        if size > p[k, 0] ** 2:
+            for c in range(1, p.shape[1]):
+                p[k, c] *= p[k, 0] / np.sqrt(size)
 
 
 def accept(equations: list, written: list[Explicit], impulses: np.ndarray) -> None:

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import quaternions
-from ..state import Contacts, Frame
+from ..state import NO_JOINTS, Contacts, Frame
 from .tables import Tables, take
 
-NO_LAWS = (), np.zeros((0, 0), dtype=np.int64)
+NO_LAWS = (), np.zeros((0, 0), dtype=np.int64), NO_JOINTS
 
 
 class Moment(NamedTuple):
@@ -69,8 +69,8 @@ def make_frame(
         *moment, b.identity, b.position[:, :d], rotations, b.velocity[:, :d], spins, b.mass,
         b.kind, balls.radius, (b.position[balls.body] + placed(balls.centre, balls.body))[:, :d], balls.body,
         placed(planes.normal, planes.body)[:, :d], b.position[planes.body][:, :d], contacts,
-        *polygons, material, *laws, *solids, starts[part] + rims.corner, faces, rims.body[faces[:-1]],
-        *cell,
+        *polygons, material, *laws[:2], *solids, starts[part] + rims.corner, faces, rims.body[faces[:-1]],
+        *cell, laws[2],
     )  # fmt: skip
 
 

@@ -3,7 +3,8 @@
 The law of a contact belongs to a pair of materials. Where a pair was not stated, it is mixed from the two materials'
 own coefficients, if both have them: friction, rolling, spinning, restitution and tangential restitution are geometric
 means (tangential restitution: the smaller one), cohesion and tension the smaller one. A pair that was neither stated
-nor can be mixed is an error when the scene is frozen: nothing is guessed.
+nor can be mixed is an error when the scene is frozen: nothing is guessed. A pair of bodies may have a law of its own, a
+joint, which goes before that of their materials.
 """
 
 import math
@@ -29,7 +30,9 @@ class Materials:
         self.own: list[dict] = []
         self.pairs: dict[tuple[int, int], Law] = {}
         self.axes: dict[tuple[int, int], np.ndarray] = {}
-        self.order: list[tuple[int, int]] = []  # of the laws in the table; never changes, only grows
+        self.special: list[Law] = []  # of joints
+        self.joints: dict[tuple[int, int], int] = {}  # numbers of two bodies: place of their law among the special ones
+        self.order: list[tuple[int, int]] = []  # of the laws in the table, (-1, k) special ones; only grows
 
     def add(self, name: str, density: float, own: dict) -> None:
         if not isinstance(name, str) or not name:
@@ -74,8 +77,21 @@ class Materials:
                 )
             self.axes[min(i, j), max(i, j)] = np.append(direction, i)
 
+    def set_joint(self, a: int, b: int, law: Law) -> None:
+        """State the law between two bodies, by their numbers."""
+        if callable(law.friction) or law.two_sided is not None or law.anisotropic is not None:
+            raise InputError(
+                "A joint takes a constant friction coefficient; state anisotropic friction by materials "
+                "(scene.contact), velocity-dependent and two-sided friction in finite-freedom systems."
+            )
+        if law not in self.special:
+            self.special.append(law)
+        self.joints[min(a, b), max(a, b)] = self.special.index(law)
+
     def law(self, i: int, j: int) -> Law:
-        """The law of materials i and j, stated or mixed."""
+        """The law of materials i and j, stated or mixed; of a joint, the special law j, where i is -1."""
+        if i < 0:
+            return self.special[j]
         key = (min(i, j), max(i, j))
         if key in self.pairs:
             return self.pairs[key]
@@ -94,7 +110,8 @@ class Materials:
 
         ``used`` are the pairs of material indices that can meet; only these must be known.
         """
-        self.order += [pair for pair in sorted(used | set(self.pairs)) if pair not in self.order]
+        stated = [*sorted(used | set(self.pairs)), *((-1, k) for k in range(len(self.special)))]
+        self.order += [pair for pair in stated if pair not in self.order]
         m = len(self.names)
         index = np.full((m, m), -1, dtype=np.int64)
         rows, axes = [], []
@@ -102,7 +119,8 @@ class Materials:
             law = self.law(i, j)
             c1, c2 = law.anisotropic or (law.friction, law.friction)
             static = law.friction if law.static_friction is None else law.static_friction
-            index[i, j] = index[j, i] = len(rows)
+            if i >= 0:
+                index[i, j] = index[j, i] = len(rows)
             rows.append([c1, c2, static, law.restitution, law.tangential_restitution, law.rolling, law.spinning,
                          law.cohesion, law.tension])  # fmt: skip
             axes.append(self.axes.get((i, j), np.zeros(4)))
@@ -114,17 +132,30 @@ class Materials:
         materials = cls()
         for material in said["materials"]:
             materials.add(material["name"], material["density"], material["own"])
+        materials.special = [_read(law) for law in said.get("special", [])]
+        materials.joints = {(a, b): k for a, b, k in said.get("joints", [])}
         for entry in said["pairs"]:
-            law = {k: tuple(v) if isinstance(v, list) else v for k, v in entry["law"].items()}
-            materials.pairs[tuple(entry["pair"])] = Law(**law)
+            materials.pairs[tuple(entry["pair"])] = _read(entry["law"])
             if entry["axis"]:
                 materials.axes[tuple(entry["pair"])] = np.array(entry["axis"])
         materials.order = [tuple(pair) for pair in said["order"]]
         return materials
 
-    def laws(self) -> tuple[tuple[Law, ...], np.ndarray]:
-        """The laws of the table, in its order, and the place of each pair of materials (M, M), -1 where it has none."""
+    def joint_table(self) -> np.ndarray:
+        """(J, 3) numbers of the two bodies of each joint, the smaller first, and the place of its law; in order."""
+        place = {k: n for n, (i, k) in enumerate(self.order) if i < 0}
+        rows = [(a, b, place[k]) for (a, b), k in sorted(self.joints.items()) if k in place]
+        return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+    def laws(self) -> tuple[tuple[Law, ...], np.ndarray, np.ndarray]:
+        """The laws of the table in its order, the place of each pair of materials (M, M) or -1, the joints (J, 3)."""
         index = np.full((len(self.names), len(self.names)), -1, dtype=np.int64)
         for place, (i, j) in enumerate(self.order):
-            index[i, j] = index[j, i] = place
-        return tuple(self.law(i, j) for i, j in self.order), index
+            if i >= 0:
+                index[i, j] = index[j, i] = place
+        return tuple(self.law(i, j) for i, j in self.order), index, self.joint_table()
+
+
+def _read(law: dict) -> Law:
+    """A law as a file states it."""
+    return Law(**{name: tuple(value) if isinstance(value, list) else value for name, value in law.items()})

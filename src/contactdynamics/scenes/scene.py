@@ -196,15 +196,31 @@ class Scene:
         ``axis`` is the direction of the first coefficient of ``anisotropic=(c1, c2)``, in the axes of ``a``'s body.
         """
         self._check_open("contact", "sim.contact(...)")
-        try:
-            law = Law(**options)
-        except TypeError:
-            known = ", ".join(Law.__dataclass_fields__)
-            unknown = ", ".join(sorted(set(options) - set(Law.__dataclass_fields__)))
-            raise InputError(f"contact got the unknown option {unknown}; it takes {known}.") from None
+        law = self._law("contact", options)
         if law.anisotropic is not None and self.dimension == 2:
             raise InputError("anisotropic friction has two directions and needs a scene in 3D; give friction=...")
         self.materials.set_pair(a, b, law, axis)
+
+    @staticmethod
+    def _law(name: str, options: dict) -> Law:
+        try:
+            return Law(**options)
+        except TypeError:
+            known = ", ".join(Law.__dataclass_fields__)
+            unknown = ", ".join(sorted(set(options) - set(Law.__dataclass_fields__)))
+            raise InputError(f"{name} got the unknown option {unknown}; it takes {known}.") from None
+
+    def joint(self, first: int, second: int, **options: Unpack[LawOptions]) -> None:
+        """State the law between two bodies, by their numbers; it goes before that of their materials.
+
+        The options are those of `contact`: ``scene.joint(3, 4, friction=0.4, cohesion=200.0)``.
+        """
+        self._check_open("joint", "sim.joint(...)")
+        for body in (first, second):
+            self._known(body)
+        if first == second:
+            raise InputError(f"A joint got the body {first!r} twice; give two bodies.")
+        self.materials.set_joint(int(first), int(second), self._law("joint", options))
 
     # ---- bodies ----------------------------------------------------------------------------------------------------
 
@@ -440,7 +456,8 @@ class Scene:
         laws, index, axes = self.law_table()
         return Model(
             dimension=self.dimension, gravity=self.gravity_at(0.0), springs=self.springs(), laws=laws, law_index=index,
-            law_axes=axes, drives=self.drives, forces=self.forces, **tables._asdict(),
+            law_axes=axes, drives=self.drives, forces=self.forces, joints=self.materials.joint_table(),
+            **tables._asdict(),
         )  # fmt: skip
 
     @staticmethod

@@ -15,6 +15,7 @@ from ...state import FREE, OPEN, SEPARATING
 from ..motion import by_direction
 from ..space import image, shortest
 from .contract import BORDER, DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap
+from .laws import joint_rows, own_law
 from .pairs import Pairs, deepest_pair, head_of, lost_most, pair_arrays, recall, renumber
 from .recovery import recover_pairs
 
@@ -39,6 +40,7 @@ class Rules(NamedTuple):
     moments: bool  # whether some pair may have a moment
     border: bool  # whether contacts across the border of the cell act on it: it moves
     length: float  # of a cell that moves, else 0: see `equations.full`, m
+    joints: np.ndarray  # (J, 3) see `laws`
 
 
 @kernel(inline=True)
@@ -105,6 +107,7 @@ def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out
     for i in range(count.size):
         longest = max(longest, count[i] + 1)
     found, k, room, near = 0, 0, first.size, np.empty(longest, dtype=np.int32)
+    joints = rules.joints
     wide = anticipate or rules.pulls  # open gaps may take part
     for i in range(radius.size):
         a, made, plain = body[i], material[i], simple_body[body[i]]
@@ -130,7 +133,7 @@ def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out
                 k += 1
             held = k < known and known_first[k] == i and known_second[k] == j
             b = body[j]
-            law = law_index[made, material[j]]
+            law = own_law(joints, a, b, law_index[made, material[j]])
             if gap > 0.0:
                 u, r = 0.0, radius[j]
                 if anticipate:
@@ -177,7 +180,7 @@ def find_plane_contacts(spheres, flats, rules, position, outlook, old, at, out):
         outlook.one, outlook.two, outlook.h, outlook.slack, outlook.anticipate, outlook.keep
     )  # fmt: skip
     known_first, known_second, known_status = old.first, old.second, old.status
-    found, k, known, room = at, old.balls, old.first.size, first.size
+    found, k, known, room, joints = at, old.balls, old.first.size, first.size, rules.joints
     wide = anticipate or rules.pulls
     for p in range(plane_body.size):
         a = plane_body[p]
@@ -192,7 +195,7 @@ def find_plane_contacts(spheres, flats, rules, position, outlook, old, at, out):
             while k < known and (known_first[k] < p or (known_first[k] == p and known_second[k] < i)):
                 k += 1
             held = k < known and known_first[k] == p and known_second[k] == i
-            law, u, r = law_index[plane_material[p], material[i]], 0.0, radius[i]
+            law, u, r = own_law(joints, a, b, law_index[plane_material[p], material[i]]), 0.0, radius[i]
             if anticipate:
                 u = (one[b, 0] - one[a, 0]) * nx + (one[b, 1] - one[a, 1]) * ny + (one[b, 2] - one[a, 2]) * nz
                 v = (two[b, 0] - two[a, 0]) * nx + (two[b, 1] - two[a, 1]) * ny + (two[b, 2] - two[a, 2]) * nz
@@ -291,6 +294,7 @@ class BallSearch:
         self.rules = Rules(
             model.law_index, simple_law, sticky, near_by, simple_body, outlined, bool(sticky.any()),
             bool(outlined.any()), balls.material, not self.all_diagonal, near.length > 0.0, near.length,
+            joint_rows(model),
         )  # fmt: skip
         return self.present
 

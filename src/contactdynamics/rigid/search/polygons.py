@@ -15,6 +15,7 @@ from ..._jit import kernel
 from ...state import FREE, OPEN
 from .contract import NEAR, PLANAR
 from .ghosts import copies
+from .laws import own_law
 from .outlines import (
     COUNT,
     EDGE,
@@ -50,11 +51,12 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, old, 
     met, ends, names, material = meetings.index, meetings.ends, meetings.names, rules.material
     known, kept, was = old.index, old.memory, old.status
     index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
-    body, law_index, sticky_law = spheres.body, rules.law_index, rules.sticky
+    body, law_index, sticky_law, joints = spheres.body, rules.law_index, rules.sticky, rules.joints
     slack, anticipate = outlook.slack, outlook.anticipate
     for m in range(count):
         i, j, nx, ny = met[m, ONE], met[m, OTHER], ends[m, 6], ends[m, 7]
-        size, law, begin = min(sizes[i], sizes[j]), law_index[material[i], material[j]], met[m, ROW]
+        size, begin = min(sizes[i], sizes[j]), met[m, ROW]
+        law = own_law(joints, body[i], body[j], law_index[material[i], material[j]])
         for c in range(names[m, COUNT]):
             # The memory that goes on: that of the same corner; else that of the same end, if its corner is gone.
             row, feature, end = -1, names[m, 1 + 2 * c], names[m, 2 + 2 * c]
@@ -91,7 +93,7 @@ def find_on_planes(outline, spheres, flats, rules, position, outlook, old, at, o
     index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
     places, radius, body, kind = spheres.places, spheres.radius, spheres.body, spheres.kind
     normals, points, plane_body, plane_material = flats.normals, flats.points, flats.body, flats.material
-    law_index, sticky_law, material = rules.law_index, rules.sticky, rules.material
+    law_index, sticky_law, material, joints = rules.law_index, rules.sticky, rules.material, rules.joints
     one, two, h, slack, anticipate, keep = (
         outlook.one, outlook.two, outlook.h, outlook.slack, outlook.anticipate, outlook.keep
     )  # fmt: skip
@@ -111,7 +113,7 @@ def find_on_planes(outline, spheres, flats, rules, position, outlook, old, at, o
                 way += h * far * max(abs(one[a, 5]), abs(two[a, 5]))
             if nx * places[i, 0] + ny * places[i, 1] - level - radius[i] > max(way, NEAR * size) and not keep:
                 continue
-            law = law_index[plane_material[p], material[i]]
+            law = own_law(joints, a, b, law_index[plane_material[p], material[i]])
             while k < was.size and (known[k, FIRST] < p or (known[k, FIRST] == p and known[k, SECOND] < i)):
                 k += 1
             for c in range(start[i], start[i + 1]):

@@ -13,6 +13,7 @@ from ..._jit import kernel
 from ...state import FREE, OPEN
 from .contract import NEAR, SPATIAL
 from .ghosts import copies
+from .laws import own_law
 from .recovery import recover_joints
 from .solids import (
     CORNER,
@@ -77,11 +78,12 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, scrat
     source, used = scratch.source, scratch.used
     known, kept, was, old_place = old.index, old.memory, old.status, old.place
     index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
-    body, law_index, sticky_law = spheres.body, rules.law_index, rules.sticky
+    body, law_index, sticky_law, joints = spheres.body, rules.law_index, rules.sticky, rules.joints
     slack, anticipate = outlook.slack, outlook.anticipate
     for m in range(count):
         i, j, nx, ny, nz = met[m, ONE], met[m, OTHER], bound[m, 2], bound[m, 3], bound[m, 4]
-        size, law = min(sizes[i], sizes[j]), law_index[material[i], material[j]]
+        size = min(sizes[i], sizes[j])
+        law = own_law(joints, body[i], body[j], law_index[material[i], material[j]])
         corners = met[m, COUNT]
         if corners == 0:
             continue
@@ -116,7 +118,7 @@ def find_on_planes(solids, spheres, flats, rules, position, outlook, old, at, ou
     index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
     places, radius, body, kind = spheres.places, spheres.radius, spheres.body, spheres.kind
     normals, levels, plane_body, plane_material = flats.normals, flats.points, flats.body, flats.material
-    law_index, sticky_law, material = rules.law_index, rules.sticky, rules.material
+    law_index, sticky_law, material, joints = rules.law_index, rules.sticky, rules.material, rules.joints
     one, two, h, slack, anticipate, keep = (
         outlook.one, outlook.two, outlook.h, outlook.slack, outlook.anticipate, outlook.keep
     )  # fmt: skip
@@ -139,7 +141,7 @@ def find_on_planes(solids, spheres, flats, rules, position, outlook, old, at, ou
             above = nx * places[i, 0] + ny * places[i, 1] + nz * places[i, 2] - level - radius[i]
             if above > max(way, NEAR * size) and not keep:
                 continue
-            law = law_index[plane_material[p], material[i]]
+            law = own_law(joints, a, b, law_index[plane_material[p], material[i]])
             while k < was.size and (known[k, FIRST] < p or (known[k, FIRST] == p and known[k, SECOND] < i)):
                 k += 1
             for c in range(starts[i, CORNER], starts[i + 1, CORNER]):

@@ -24,11 +24,12 @@ class Touches(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The laws of pairs of materials."""
+    """The laws of pairs of materials, and of single joints."""
 
     law_index: np.ndarray  # (M, M)
     sticky: np.ndarray  # (L,) with cohesion or tension
     material: np.ndarray  # (S,) of the balls
+    joints: np.ndarray  # (J, 3) see `laws`
 
 
 def touch_arrays(room: int, dimension: int = 2) -> Touches:

@@ -13,6 +13,7 @@ from ..space import Open, images
 from .balls import HERE, normal_velocity
 from .contract import CELLULAR, Candidates, Outlook, Overlap
 from .ghosts import ghosts, lay, of_bodies, of_ghosts
+from .laws import joint_rows, with_ghosts
 from .touches import FIRST, SECOND, SIZE, Rules, Touches, head_of, touch_arrays
 
 ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
@@ -95,7 +96,8 @@ class Touching:
             return self._search(self.shapes, self.rules, near.flats, (near.spheres, near.listed, pose, outlook))
         there, material = ghosts(near, len(outlook.one)), self.rules.material
         self.found = of_ghosts(there, self.found)
-        rules = self.rules._replace(material=np.append(material, material[there.ball]))
+        joints = with_ghosts(self.rules.joints, there.body, there.real)
+        rules = self.rules._replace(material=np.append(material, material[there.ball]), joints=joints)
         total = self._search(self._with_ghosts(there), rules, near.flats, lay(there, near, pose, outlook))
         of_bodies(there, self.found)
         self._across = self._images(near).any(axis=1) if near.length else np.zeros(0, dtype=bool)
@@ -158,7 +160,8 @@ class Touching:
                 f"Body {held} is held in some directions in a scene with {cls.kind}, whose contacts do not know it; "
                 "take balls or clusters, or fix, drive or free it in all directions."
             )
-        return Rules(model.law_index, (model.laws[:, [COHESION, TENSION]] > 0).any(axis=1), model.balls.material)
+        sticky = (model.laws[:, [COHESION, TENSION]] > 0).any(axis=1)
+        return Rules(model.law_index, sticky, model.balls.material, joint_rows(model))
 
     @property
     def status(self) -> np.ndarray:
