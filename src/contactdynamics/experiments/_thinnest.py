@@ -7,7 +7,7 @@ import numpy as np
 
 from contactdynamics import analysis
 from contactdynamics.errors import InputError
-from contactdynamics.experiments.runner import Option, recorded
+from contactdynamics.experiments.runner import Option, Row, recorded
 from contactdynamics.rigid.simulation import Simulation
 from contactdynamics.scenes.scene import Scene
 
@@ -22,6 +22,18 @@ class Fall(NamedTuple):
     first: int  # number of the stone that was the first to move by a tenth of the thickness
     time: float  # when, s; nan where nothing did
     names: dict  # number of a stone: what it is called
+
+    def results(self) -> dict:
+        """Which stone was the first, and when, s; None where nothing fell."""
+        when = None if math.isnan(self.time) else self.time
+        return {"first_to_fall": self.names.get(self.first, "nothing"), "first_motion": when}
+
+
+def falls(fall: Fall, thin: float, bound: float) -> Row:
+    """That a structure ``thin`` times the limit ``bound``, over the radius, has moved by a tenth of its thickness."""
+    first, last = fall.frames[0].positions, fall.frames[-1].positions
+    share = float(np.linalg.norm(last - first, axis=1).max()) / (thin * bound * RADIUS)
+    return Row(f"falls at {thin:g} of the limit: moved / thickness", "> 0.1", share, share > 0.1, "own reference")
 
 
 def options(what: str) -> dict:

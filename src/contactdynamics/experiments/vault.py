@@ -5,10 +5,6 @@ Rows of stones with their joints in bond. A row alone is the arch of Couplet and
 thinner vault, if the rows were squeezed together. Nothing squeezes them: held from rest, the vault is an arch.
 """
 
-import math
-
-import numpy as np
-
 from contactdynamics.experiments import _thinnest as thinnest
 from contactdynamics.experiments import arch_thickness, dome
 from contactdynamics.experiments.runner import Option, Options, Row, Verdict
@@ -61,16 +57,13 @@ def check(outcome, parameters):
     """A row against the five hinges of an arch, what is held against the limit, and that a thinner one falls."""
     p, row, bound, found, falling = parameters, outcome["row"], outcome["limit"], outcome["held"], outcome["fall"]
     hinges = arch_thickness.by_hinges(p["voussoirs"])
-    moved = float(np.linalg.norm(falling.frames[-1].positions - falling.frames[0].positions, axis=1).max())
     results = {
         "thickness_ratio": found,
         "limit_ratio": bound,
         "limit_ratio_of_a_row": row,
         "hinges_ratio": hinges,
         "stones": len(falling.names),
-        "first_to_fall": falling.names.get(falling.first, "nothing"),
-        "first_motion": None if math.isnan(falling.time) else falling.time,
-    }
+    } | falling.results()
     rows = [
         Row("one row by limit analysis, five hinges by statics", hinges, row,
             abs(row / hinges - 1) < 1e-3 + 0.2 * p["accuracy"], "own reference"),
@@ -78,9 +71,7 @@ def check(outcome, parameters):
             bound <= row * (1 + 0.2 * p["accuracy"]), "own reference"),
         Row("held from rest, between the two", f"{bound:.4f} to {row:.4f}", found,
             bound * (0.97 - p["accuracy"]) <= found <= row * (1.03 + p["accuracy"]), "own reference"),
-        Row(f"falls at {p['thin']:g} of the limit: moved / thickness", "> 0.1",
-            moved / (p["thin"] * bound * thinnest.RADIUS), moved > 0.1 * p["thin"] * bound * thinnest.RADIUS,
-            "own reference"),
+        thinnest.falls(falling, p["thin"], bound),
     ]  # fmt: skip
     return Verdict(results, rows)
 

@@ -1,6 +1,6 @@
 """Small files from large ones: some frames of a run in single precision, compressed, with a shortened log.
 
-The layout is that of a result file (`storage`), so that `open` and every analysis read it; a run cannot go on from it.
+The layout is that of a result file (`layout`), so that `open` and every analysis read it; a run cannot go on from it.
 """
 
 import json

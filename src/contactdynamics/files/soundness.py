@@ -1,6 +1,6 @@
 """Whether a result file is sound: types, shapes, sizes and numbers of its arrays, checked before any of them is used.
 
-A file may be cut, overwritten in part, or written by somebody else's program. Whoever reads it (`storage`) asks here
+A file may be cut, overwritten in part, or written by somebody else's program. Whoever reads it (`hdf5`) asks here
 first: no array is loaded before its size is known to fit the file, and no number is used as an index before it is
 known to be in range, since compiled code does not look.
 """

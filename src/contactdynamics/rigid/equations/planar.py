@@ -273,7 +273,7 @@ def sweep_coulomb(rows, contacts, some, plain):
 
 @kernel
 def glued_law(row, law, k, b_n, b_t):
-    """Impulse and status where cohesion or tension holds: see `full.impulse_law`."""
+    """Impulse and status where cohesion or tension holds: see `local.impulse_law`."""
     glue, gamma = law[k, GLUE], row[k, GAMMA]
     if glue > 0.0:
         p_n, p_t, status = solve_two(
