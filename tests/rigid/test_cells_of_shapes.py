@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import contactdynamics as cd
+from contactdynamics import analysis
+from contactdynamics.rigid.search.recovery import moved_by
 
 H = 1e-3
 
@@ -78,3 +80,23 @@ def test_pentagons_carry_the_asked_stress_and_go_on_from_a_file(tmp_path):
     sim.run(until=3.0, progress=False)
     stress = sim.cell.stress
     assert np.diag(stress) == pytest.approx(500.0, abs=5.0) and stress == pytest.approx(stress.T, abs=5.0)
+
+
+def test_the_fraction_counts_bodies_of_all_shapes():
+    made = cd.Scene(gravity=(0, 0, 0), cell=cd.Cell((3.0, 3.0, 3.0)))
+    made.material("m", density=1.0)
+    made.contact("m", "m", friction=0.0)
+    made.add(cd.Box((0.5, 0.4, 0.3)), material="m", position=(2.9, 0.1, 1.0))
+    made.add(cd.Polyhedron.regular(8, radius=0.5), material="m", position=(1.0, 1.0, 1.0))
+    made.add(cd.Sphere(radius=0.3), material="m", position=(2.0, 2.0, 2.0))
+    frame = cd.Simulation(made, time_step=H).frame()
+    assert 27 * analysis.solid_fraction(frame) == pytest.approx(0.06 + 4 / 3 * 0.125 + 4 / 3 * np.pi * 0.027)
+
+
+def test_what_is_given_back_moves_bodies_and_no_rows_of_the_cell():
+    # Kernels do not look whether an index is in range: what stands after the places must stay as it is.
+    memory = np.arange(15.0).reshape(5, 3)
+    shift = np.zeros((5, 3))
+    shift[0], shift[4] = (1.0, 0.0, 0.0), (7.0, 7.0, 7.0)
+    moved_by(shift, memory[:2], 0.5, np.zeros(3), np.ones(2))
+    assert memory[0].tolist() == [0.5, 1.0, 2.0] and np.array_equal(memory[1:], np.arange(15.0).reshape(5, 3)[1:])

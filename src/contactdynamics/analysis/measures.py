@@ -61,7 +61,7 @@ def _frictionless(frame) -> bool:
 
 
 def solid_fraction(frame) -> float:
-    """The share of the periodic cell that the balls of free bodies fill; those of a cluster must not overlap."""
+    """The share of the periodic cell that free bodies fill; the parts of a body must not overlap."""
     _in_cell(frame, "solid_fraction")
     d = frame.dimension
     radii = frame.ball_radii[frame.kinds[frame.ball_bodies] == FREE]
@@ -72,6 +72,11 @@ def solid_fraction(frame) -> float:
             if frame.kinds[body] == FREE:
                 x, y = frame.polygon_corners[frame.polygon_starts[k] : frame.polygon_starts[k + 1]].T
                 total += 0.5 * float(abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)))
+    for k, body in enumerate(frame.face_bodies):
+        if frame.kinds[body] == FREE:  # a fan of tetrahedra from the centre of the body
+            face = frame.face_corners[frame.face_starts[k] : frame.face_starts[k + 1]]
+            c = frame.solid_corners[face] - frame.positions[body]
+            total += float(np.cross(c[1:-1], c[2:]).sum(axis=0) @ c[0]) / 6
     return total / abs(float(np.linalg.det(frame.cell)))
 
 

@@ -106,7 +106,7 @@ def arrange(position, rows, reach, candidates, plans, numbers):
             open_ = max(open_, some.gap[k])
     axis, width, first, slabs = grid(total, square, count, open_, reach)
     scale = 1.0 / width
-    home = np.empty(rows.shape[0], dtype=np.int32)  # the slab of a body; those that do not move follow the others
+    home = np.empty(position.shape[0], dtype=np.int32)  # the slab of a body; those that do not move follow the others
     for i in range(home.size):
         slab = int(min(max(np.floor(position[i, axis] * scale) - first, 0.0), slabs - 1.0))
         home[i] = slab if rows[i, 6] > 0.0 else slabs

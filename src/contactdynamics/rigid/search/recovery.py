@@ -19,7 +19,7 @@ NX_3, NY_3, NZ_3, X_3, Y_3, Z_3 = PLACE
 def moved_by(shift, position, most, gravity, mass):
     """Move bodies by ``shift`` (N, 3), or (N, 6) with turns, scaled where it is more than ``most``; the work."""
     work = 0.0
-    for i in range(shift.shape[0]):
+    for i in range(position.shape[0]):  # the rows of a moving cell have no place
         size = np.sqrt(shift[i, 0] ** 2 + shift[i, 1] ** 2 + shift[i, 2] ** 2)
         scale = most / size if size > most else 1.0
         for c in range(shift.shape[1]):
