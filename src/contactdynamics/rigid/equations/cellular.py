@@ -7,7 +7,7 @@ balls: a ball of the size of the smaller part, that touches where the parts do.
 import numpy as np
 
 from ..search.contract import CELLULAR, FULL
-from ..search.pairs import Pairs
+from ..search.pairs import pair_arrays
 from ..search.touches import FIRST, LAW, SECOND, SIZE
 from ..space import images
 from .full import Full, fill_contacts, warm_start
@@ -27,9 +27,10 @@ def as_pairs(model, near, touches) -> tuple:
     made = model.balls.material
     material = np.concatenate([made[second], made[np.where(np.arange(m) < t.planes, first, second)]])
     first[: t.planes] = m + np.arange(t.planes)
-    pairs = Pairs(
-        first, np.arange(m, dtype=np.int32), t.a, t.b, t.index[:, LAW].copy(), np.full(m, FULL, dtype=np.int8), t.gap,
-        normal, impulse, moment, t.status.copy(), np.full(m, -1, dtype=np.int32), t.planes,
+    pairs = pair_arrays(m)._replace(
+        first=first, second=np.arange(m, dtype=np.int32), a=t.a, b=t.b, law=t.index[:, LAW].copy(),
+        kind=np.full(m, FULL, dtype=np.int8), gap=t.gap, normal=normal, impulse=impulse, moment=moment,
+        status=t.status.copy(), lost=np.zeros(m), balls=t.planes,
     )  # fmt: skip
     return pairs, model.balls._replace(radius=np.append(size, size), material=material), places
 
@@ -60,3 +61,6 @@ class Cellular(Full):
     def book(self, touches, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
         super().book(self._pairs, step, rows, bodies, works)
+
+    def lose(self, touches, step, rows) -> None:
+        """Nothing: quiet steps are improved, and lose little."""
