@@ -430,7 +430,7 @@ def test_memory_is_handed_over_by_pair(rng):
         scene.add(cd.Sphere(r), material="m", position=x)
     sim = cd.Simulation(scene, time_step=1e-3, check=False)
     search = sim.contact_set.searches[0]
-    search.all_diagonal = False  # where all contacts are diagonal, nobody asks for moments
+    search.rules = search.rules._replace(moments=True)  # where all contacts are diagonal, nobody asks for them
     detect(sim)
     old = search.found
     assert len(old.first) > 50
@@ -891,7 +891,7 @@ def test_the_residual(moment):
     aim, allowed = [*c.simple.row[:, 6], *c.general.target[:, 0]], [*c.simple.sink, *c.general.sink]
     dense, u = maps(c), flat(c.rows)
     sinks = np.array([(dense[k] @ u)[0] - aim[k] < -allowed[k] for k in range(c.m + c.g)], dtype=bool)
-    assert sinking == sinks.sum() and c.anticipate >= sinks.any()
+    assert sinking == sinks.sum()
     noted = np.concatenate([kind.plan.shares for kind in c.kinds])
     assert np.isinf(noted).tolist() == sinks.tolist()
     quiet = np.flatnonzero(~sinks)

@@ -309,6 +309,9 @@ def _moved(frames, k, last, frame, out) -> None:
     start = frames.log["kinetic"][first - 1] if first > 0 else frames.recording.kinetic(k - 1)
     most = max(float(frames.log["kinetic"][first:end].max()), float(start))
     recovery = float(frames.recording.parameters["options"]["recovery"])
+    given = frames.log["recovery_work"][max(first - 1, 0) : end]
+    if recovery == 0 and np.ptp(given) > 0:  # what solvers had left was given back by moving bodies
+        return
     allowed = (end - first) * frames.h * (np.sqrt(2.0 * most / frame.masses[j][free]) + recovery)
     way = np.linalg.norm(frame.positions[j][free] - last.positions[i][free], axis=1)
     rounding = 1e-9 * np.abs(frame.positions).max() if frames.exact else 1e-6 * np.abs(frame.positions).max()

@@ -89,6 +89,7 @@ def _ask(request: Path, source: str | None, scratch: str) -> list[dict]:
 def draw(results: dict, out: Path) -> None:
     """One panel for each case: error against CPU time, the versions beside each other."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     rows = results["table"]
     names = list(dict.fromkeys(row["name"] for row in rows))
@@ -102,15 +103,22 @@ def draw(results: dict, out: Path) -> None:
             x, y = ([r[key] for r in mine] for key in ("cpu_milliseconds", "creep"))
             colour = "0.55" if version == "beside" else "#1f5fa8"
             ax.loglog(x, np.maximum(y, 1e-9), style, color=colour, label="before" if version == "beside" else "now")
-            for r in mine:
+            for r in (r for r in mine if r["tolerance"] == 1e-3):  # the default
                 place = (r["cpu_milliseconds"], max(r["creep"], 1e-9))
                 ax.annotate(
                     f"{r['tolerance']:.0e}".replace("e-0", "e-"), place, textcoords="offset points", fontsize=7,
-                    xytext=(5, 5 if version == "now" else -11), color=colour,
+                    xytext=(5, 4) if version == "now" else (-5, -11), color=colour,
+                    ha="left" if version == "now" else "right",
                 )  # fmt: skip
         ax.set(title=TITLES.get(name, name), ylabel=ERRORS.get(name, USUAL),
                xlabel="CPU ms until it arrives" if name == "chain" else "CPU ms per step")  # fmt: skip
         ax.margins(0.25)
+        for axis in (ax.xaxis, ax.yaxis):
+            low, high = axis.get_view_interval()
+            subs = (1.0, 2.0, 5.0) if high < 50 * low else (1.0,)
+            axis.set_major_locator(LogLocator(subs=subs))
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes[0, 0].legend(frameon=False)
     for ax in axes.ravel()[len(names) :]:
         ax.set_axis_off()

@@ -121,5 +121,6 @@ def figure(outcome, parameters):
             ax.plot(parameters["tolerances"], values, style, color=colour, mfc="none", ms=5, label=f"{count}, {mode}")
         ax.axvline(PARAMETERS["tolerance"], color="0.7", lw=6, alpha=0.5, zorder=0)
         ax.set(xscale="log", yscale="log", xlabel="tolerance (grey: the default)", title=label)
-    axes[2].legend(frameon=False, fontsize=8, title="spheres, mode")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, fontsize=8, title="spheres, mode", loc="outside right center")
     return figure

@@ -43,6 +43,7 @@ LOST, KEPT = 2e-3, 1e-3  # of the smaller size: what contacts lose beyond the on
 TRIES = 3  # to solve all contacts together so that nothing is left
 WORTH, OF = 60.0, 150  # sweeps that take as long as solving so many contacts together; for more of them, as many more
 SWIFT, SLENDER = 200.0, 1.25  # the same for balls, where contacts are not more than so many for each that moves
+ROW = 0.1  # of the tolerance, where contacts are no more than bodies that move
 ALONE = Team(1)
 
 
@@ -192,6 +193,8 @@ class ContactSet:
         ahead, shared = all(equations.ahead for equations in active), 0 if self.cell_mass is None else 3
         worth = self._worth()
         worth = worth if worth < math.inf and self._able(settings, active) else math.inf
+        if worth < math.inf and not self._resting and self.count <= len(self._scratch.movable):
+            tolerance *= ROW  # a row or a tower: its far end learns of a push at once, for less than sweeps would take
         work = abs(sum([equations.cell_work(step) for equations in active])) if shared else 0.0
         goal = Goal(
             float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), work, shared, worth

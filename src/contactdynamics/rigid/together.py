@@ -152,8 +152,9 @@ class Together:
             self._second = second.new_second(int(1.3 * m) + 8, d)
         return second.head(self._second, m)
 
-    def _graph(self, contacts: Links, free, mobility, d: int, most: float = DEAR):
+    def _graph(self, contacts: Links, free, mobility, d: int, most: float | None = None):
         """The graph of the bodies, None where an iteration would take more than ``most`` ns; cones, rows of nodes."""
+        most = DEAR if most is None else most
         used, node = nodes(free, contacts.a, contacts.b)
         a, b, s = node[contacts.a], node[contacts.b], 3 if d == 2 else 6
         links = (used, a, b)
