@@ -28,6 +28,7 @@ PLACES = {
     "prescott-generic": {"OPENBLAS_CORETYPE": "Prescott", **GENERIC},  # both at once: what `.ci/run` asks for
     "oldest": {},
 }
+NEWER = {"coal"}  # asks for a newer NumPy than the oldest: its test is skipped there
 PROBE = "import numpy as np, scipy.linalg as s; a = np.eye(300) + 1; np.linalg.solve(a, a @ a); s.eigh(a)"
 
 
@@ -52,7 +53,8 @@ def oldest_requirements() -> list[str]:
     """The lower bounds in pyproject.toml as exact versions, those of the tests included."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = project["dependencies"] + project["optional-dependencies"]["test"]
-    return [re.fullmatch(r"([\w-]+)>=([\d.]+)(; .+)?", line).expand(r"\1==\2\3") for line in wanted]
+    bounds = [re.fullmatch(r"([\w-]+)>=([\d.]+)(; .+)?", line) for line in wanted]
+    return [bound.expand(r"\1==\2\3") for bound in bounds if bound[1] not in NEWER]
 
 
 def oldest_python() -> str:

@@ -25,7 +25,8 @@ def everywhere():
 def test_every_requirement_has_a_lower_bound_that_can_be_installed(everywhere):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     exact = everywhere.oldest_requirements()
-    assert len(exact) == len(project["dependencies"]) + len(project["optional-dependencies"]["test"])
+    wanted = project["dependencies"] + project["optional-dependencies"]["test"]
+    assert len(exact) == len(wanted) - len(everywhere.NEWER)
     bounds = [line.split(";")[0] for line in exact]  # some are for certain systems only
     assert all(re.fullmatch(r"[\w-]+==\d+\.\d+\.\d+", line) for line in bounds)  # 3.9 would ask for 3.9.0 only
 

@@ -5,6 +5,7 @@ import operator
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 from numba.core import runtime, types
@@ -96,6 +97,7 @@ def test_arrays_live_as_long_as_they_are_held():
     assert sys.getrefcount(x) == held - 1
 
 
+OLD = numba.__version__.startswith("0.60.")
 SHAPES = """
 import numpy as np, numba
 from contactdynamics._jit import kernel
@@ -118,10 +120,12 @@ def test_arrays_of_another_shape_are_refused_and_others_keep_their_message(tmp_p
     script = tmp_path / "shapes.py"
     script.write_text(SHAPES)
     said = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines() == [
-        "cannot assign slice of shape (2, 2) from input of shape (3, 2)",
-        "an array does not have the shape of the place where it is put",
-    ]
+    others, ours = said.splitlines()
+    if OLD:  # without shapes there, and so without anything to shorten
+        assert others == ours == "cannot assign slice from input of different size"
+    else:
+        assert others == "cannot assign slice of shape (2, 2) from input of shape (3, 2)"
+        assert ours == "an array does not have the shape of the place where it is put"
 
 
 def test_this_version_of_numba_is_built_as_was_guessed():
@@ -131,5 +135,5 @@ def test_this_version_of_numba_is_built_as_was_guessed():
     Copy.__slots__ = ["_values"]
     assert _lean.compare_options_quickly(Copy)
     with _lean.short_messages() as short:
-        assert short
+        assert short is not OLD
     assert cpu_target.typing_context.resolve_function_type.__module__ == _lean.__name__
