@@ -13,13 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from .. import analysis
-from ..errors import InputError
+from ..errors import ConvergenceWarning, InputError
 from ..experiments import pile, runner
 from ..experiments._pile import Pile
 from ..experiments.options import Option
 from ..files import hdf5 as storage
 from ..files.recorders import HDF5
-from ..rigid.simulation import ConvergenceWarning
 from ..state import FREE
 from .options import takes
 
