@@ -1,5 +1,7 @@
 """All contacts of a step together (`solver="auto"`): solved where sweeps are not, and the same where they are."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -100,11 +102,15 @@ def test_heaps_of_balls_stay_with_the_sweeps():
     for solver in ("auto", "accelerated"):
         scene = world(2, friction=0.4)
         floor(scene)
-        cd.packings.lattice(scene, material="m", sizes=0.05, counts=(6, 6), origin=(0, 0.06), spacing=0.101, seed=2)
+        for row in range(6):  # a pyramid that spreads: more contacts than rows and towers have
+            for k in range(6 - row):
+                place = (0.1 * k + 0.05 * row, 0.05 * (1 + math.sqrt(3) * row))
+                scene.add(cd.Disk(0.05), material="m", position=place)
         sim = started(scene, solver, tolerance=1e-4, time_step=2e-3)
         for _ in range(80):
             sim.step()
             assert len(sim.report.stages) == 1 and sim.report.converged
+            assert sim.report.contacts > contact_set.SLENDER * 21
         motions.append(sim.positions.copy())
     assert np.array_equal(*motions)
 

@@ -191,9 +191,9 @@ class ContactSet:
             tolerance = min(tolerance, max(1e-13, tolerance * min(search.first for search in self._resting)))
         active = [equations for equations in self.equations if equations.count]
         ahead, shared = all(equations.ahead for equations in active), 0 if self.cell_mass is None else 3
-        worth = self._worth()
-        worth = worth if worth < math.inf and self._able(settings, active) else math.inf
-        if worth < math.inf and not self._resting and self.count <= len(self._scratch.movable):
+        bodies = self._touched(active, len(rows))
+        worth = self._worth(bodies) if self._able(settings, active) else math.inf
+        if worth < math.inf and not self._resting and self.count <= bodies:
             tolerance *= ROW  # a row or a tower: its far end learns of a push at once, for less than sweeps would take
         work = abs(sum([equations.cell_work(step) for equations in active])) if shared else 0.0
         goal = Goal(
@@ -241,9 +241,20 @@ class ContactSet:
         """The errors of what is there, as a `Solution`."""
         return ALONE(settings.solver, rows, mobility, kinds, goal._replace(max_iterations=0), self._scratch)
 
-    def _worth(self) -> float:
+    def _touched(self, active, count: int) -> int:
+        """Bodies that move and touch something, so that those elsewhere change nothing; all of them in a heap."""
+        movable = self._scratch.movable
+        if self._resting or self.count > SLENDER * len(movable):
+            return len(movable)
+        touched = np.zeros(count, dtype=bool)
+        for equations in active:
+            contacts = equations.kind().contacts
+            touched[contacts.a] = touched[contacts.b] = True
+        return int(np.count_nonzero(touched[movable]))
+
+    def _worth(self, bodies: int) -> float:
         """Sweeps that take as long as solving all contacts together: towers and rows of balls are easy to eliminate."""
-        if not self._resting and self.count > SLENDER * len(self._scratch.movable):
+        if not self._resting and self.count > SLENDER * bodies:
             return math.inf
         return (WORTH if self._resting else SWIFT) * max(1.0, self.count / OF)
 

@@ -272,7 +272,7 @@ def sweep_ahead(rows, contacts, order, kappa, beta, last):
     return change
 
 
-@kernel(contract=True)
+@kernel  # each operation rounded: what is joined in one rounding would hang on the kernel that it is compiled into
 def measure_contacts(rows, mobility, contacts, some, shares):
     """The sums of the residual: see `Kernels`. ``shares`` (m,) gets what each contact loses, inf where it sinks."""
     sums, kappa, dimension = START, mobility.kappa, mobility.dimension
