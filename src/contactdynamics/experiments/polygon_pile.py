@@ -37,7 +37,7 @@ PARAMETERS = Options(
     tolerance=Option(1e-3, "residual to which each step is solved", "1", least=1e-12, most=0.1),
     seed=Option(1, "seed of the random numbers", least=0),
 )
-QUICK = {"grains": 150, "rate": 400.0, "relaxation": 0.5, "step": 1e-3}
+QUICK = {"grains": 150, "rate": 400.0, "relaxation": 0.5}
 # The audit is right: angular grains fall into each other by more than a quarter of the ball inside them, for a while.
 AUDIT_FAILS = {"overlaps": "fast angular grains sink into each other before a step opens them; a shorter step helps"}
 
@@ -80,7 +80,9 @@ def pour(p, shape, name) -> Pile:
     scene.add(HalfPlane(normal=(0, 1)), material="grain", position=table, fixed=True)
     pouring = packings.Pour(scene, material="grain", sizes=sizes, rate=p["rate"], count=p["grains"],
                             radius=p["pour_radius"], seed=p["seed"], shape=shape)  # fmt: skip
-    sim = Simulation(scene, time_step=p["step"], tolerance=p["tolerance"], on_failure="ignore")
+    sim = Simulation(
+        scene, time_step=p["step"], tolerance=p["tolerance"], on_failure="ignore", penetration="anticipate"
+    )
     weight = _pouring.pour(sim, pouring, p, name)
     frame = sim.frame()
     seen, grains = outwards(frame), Above(float(frame.positions[frame.kinds == FREE, 1].min()))
