@@ -77,7 +77,7 @@ class Simulation(Access):
         about 1 % of the smaller radius, which the tolerance may leave).
     recovery
         Speed (m/s) at most at which existing overlaps above 0.2 % of a radius are opened; none by default. Bodies are
-        moved, velocities stay as they are; the work against gravity is in the ledger.
+        moved, velocities stay as they are (spins along the own axes); the work against gravity is in the ledger.
     on_failure
         "warn" (once per run, with a count), "raise" or "ignore" where a step is not solved to the tolerance, and where
         a body flies away.

@@ -1,13 +1,16 @@
 """Recovery: bodies are moved apart until no contact overlaps by more than ``keep``, each by ``most`` (m) at most.
 
-Gauss-Seidel on displacements, without friction, in the metric of masses; velocities stay as they are. ``depth`` and
-``keep`` are over the size of the smaller body. Each kernel returns the work done against gravity, J.
+Gauss-Seidel on displacements, without friction, in the metric of masses; velocities stay as they are. Of a body that is
+turned, those are the components of its spin along its own axes, the u of the papers (2004, section 4.4): its inertia is
+constant there, so that neither the size of its angular momentum nor its kinetic energy changes, whatever its shape. The
+same spin in space would be another energy after the ledger has booked the step. ``depth`` and ``keep`` are over the size
+of the smaller body. Each kernel returns the work done against gravity, J.
 """
 
 import numpy as np
 
 from ..._jit import kernel
-from ...quaternions import exponential, multiply
+from ...quaternions import exponential, multiply, rotate
 from .pairs import pair_size
 from .touches import NX, NY, PLACE, SIZE, X, Y
 
@@ -114,7 +117,7 @@ def turned(inverse, body, x, y, z):
 
 @kernel
 def recover_joints(position, orientation, rows, touches, inverse, depth, keep, most, gravity, mass):
-    """Move and turn polyhedra apart; ``inverse`` (N, 3, 3) of the inertias."""
+    """Move and turn polyhedra apart, and their spins with them; ``inverse`` (N, 3, 3) of the inertias."""
     shift, place = np.zeros((rows.shape[0], 6)), touches.place
     for _ in range(100):
         moved = 0.0
@@ -152,7 +155,8 @@ def recover_joints(position, orientation, rows, touches, inverse, depth, keep, m
     for i in range(shift.shape[0]):
         x, y, z = shift[i, 3], shift[i, 4], shift[i, 5]
         if x != 0.0 or y != 0.0 or z != 0.0:
-            ew, ex, ey, ez = exponential(x, y, z)
+            turn = exponential(x, y, z)
             q = orientation[i]
-            q[0], q[1], q[2], q[3] = multiply(ew, ex, ey, ez, q[0], q[1], q[2], q[3])
+            q[0], q[1], q[2], q[3] = multiply(turn[0], turn[1], turn[2], turn[3], q[0], q[1], q[2], q[3])
+            rows[i, 3], rows[i, 4], rows[i, 5] = rotate(turn, rows[i, 3], rows[i, 4], rows[i, 5])
     return work
