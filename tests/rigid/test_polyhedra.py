@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import contactdynamics as cd
+from contactdynamics.rigid.search import meeting
 from contactdynamics.rigid.search import polyhedra as search
-from contactdynamics.rigid.search import solids
 from contactdynamics.rigid.search import touches as touch
 from contactdynamics.rigid.search.contract import NEAR
 from contactdynamics.rigid.step import Step
@@ -523,7 +523,7 @@ def test_the_axis_kept_hides_no_overlap(depth):
         _, sim = touches(one, two)
         size = sim.contact_set.sizes(sim.model).min()
         search_ = sim.contact_set.searches[-1]
-        faces = [*range(len(one.faces)), *(solids.ON_SECOND + k for k in range(len(two.faces)))]
+        faces = [*range(len(one.faces)), *(meeting.ON_SECOND + k for k in range(len(two.faces)))]
         for axis in faces:
             search_.found.index[:, touch.AXIS] = axis
             sim.contact_set.detect(sim.model, Step(0.0, 1e-3, 0.0, False, False, sim.rows, sim.rows), sim.rows)

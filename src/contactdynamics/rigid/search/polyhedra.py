@@ -1,7 +1,8 @@
-"""Where polyhedra touch: which of the places found in `solids` are active contacts, and what they remember.
+"""Where polyhedra touch: which of the places found in `meeting` are active contacts, and what they remember.
 
-*Identity.* A contact is the corner of a joint, known by its name (see `solids`). Where a name is new, since an edge has
-slid over a corner, the contact goes on as the nearest one that has lost its name. So impulses and status carry over.
+*Identity.* A contact is the corner of a joint, known by its name (see `cutting`). Where a name is new, since an edge
+has slid over a corner, the contact goes on as the nearest one that has lost its name. So impulses and status carry
+over.
 
 *Activity.* As for polygons: gaps up to 1e-4 of the size of a body are in the active set, in both modes, with the target
 U_n >= -g / h.
@@ -14,6 +15,7 @@ from ...state import FREE, OPEN
 from .contract import NEAR, SPATIAL
 from .ghosts import copies
 from .laws import own_law
+from .meeting import meet, speed
 from .recovery import recover_joints
 from .solids import (
     CORNER,
@@ -24,12 +26,10 @@ from .solids import (
     ROW,
     ROWS,
     Solids,
-    meet,
     meeting_arrays,
     place_solids,
     scratch_arrays,
     solids,
-    speed,
 )
 from .touches import AXIS, FIRST, LAW, NAME_ONE, NAME_TWO, PLACE, SECOND, SIZE
 from .touching import Touching, remember, takes_part

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 FIRST, SECOND, FEATURE, END, AXIS, LAW = range(6)
-NAME_ONE, NAME_TWO = FEATURE, END  # of a contact of polyhedra: see `solids`
+NAME_ONE, NAME_TWO = FEATURE, END  # of a contact of polyhedra: see `cutting`
 SIZE, NX, NY, X, Y = range(5)
 PLACE = range(1, 7)  # of a contact of polyhedra, after SIZE: normal, point
 
