@@ -54,7 +54,7 @@ INSIDE = {
         {"packings"},
     ],
     "files": [
-        {"soundness", "writing", "tables"}, {"layout", "fclib"}, {"hdf5", "writer", "reading"},
+        {"soundness", "writing", "tables", "holding"}, {"layout", "fclib"}, {"hdf5", "writer", "reading"},
         {"archive", "recorders", "resume", "siconos"}, {"problems"},
     ],
     "rigid": [

@@ -4,7 +4,7 @@ import time
 
 from ..errors import InputError, RecordingError, as_path, is_number
 from ..scenes import hooks
-from . import writer
+from . import holding, writer
 
 
 class HDF5:
@@ -13,7 +13,8 @@ class HDF5:
     ``every``: a time (float, s of simulated time) or a number of steps (int) between frames; the first and the last
     frame are always in. The file is brought up to date about once a second (less often when it is large, so that
     writing takes a twentieth of the time at most) and at the end of a run; it can be opened, and resumed from, at any
-    moment. Who drives with ``sim.step()`` calls ``end(sim)`` after the last step.
+    moment. Who drives with ``sim.step()`` calls ``end(sim)`` after the last step. One process writes it at a time: a
+    second one is refused.
 
     A file that is there already is not touched, unless with ``overwrite=True``, or where the simulation has taken over
     its last state (`Simulation.restore`) and adds to it.
@@ -44,6 +45,7 @@ class HDF5:
                 f"There is a file {self.path} already; give HDF5 another name, overwrite=True to replace it, or go on "
                 f"from it with simulation.restore({str(self.path)!r})."
             )
+        holding.hold(self.path)
         self._stride = self.every if isinstance(self.every, int) else max(1, round(self.every / simulation.time_step))
         simulation.about["every"] = self._stride
         if self._fresh:
@@ -64,10 +66,13 @@ class HDF5:
 
     def end(self, simulation) -> None:
         """Write what is left, with the last frame (none of a step that was cut short)."""
-        if self._taken_step != simulation.steps and not simulation.stepping:
-            self._take(simulation)
-        if self._frames:
-            self._commit(simulation)
+        try:
+            if self._taken_step != simulation.steps and not simulation.stepping:
+                self._take(simulation)
+            if self._frames:
+                self._commit(simulation)
+        finally:
+            holding.release(self.path)
 
     def _take(self, simulation) -> None:
         self._frames.append(writer.frame_arrays(simulation))
@@ -77,6 +82,7 @@ class HDF5:
     def _commit(self, simulation) -> None:
         """Write what was taken; where that fails, all of it is kept for the next time."""
         begin = time.monotonic()
+        holding.hold(self.path)
         frames, log = self._frames, self._log[: self._log_rows]
         try:
             writer.write(self.path, simulation, frames, log, self._checkpoint, self._hooks, fresh=self._fresh)

@@ -3,8 +3,8 @@
 Gauss-Seidel on displacements, without friction, in the metric of masses; velocities stay as they are. Of a body that is
 turned, those are the components of its spin along its own axes, the u of the papers (2004, section 4.4): its inertia is
 constant there, so that neither the size of its angular momentum nor its kinetic energy changes, whatever its shape. The
-same spin in space would be another energy after the ledger has booked the step. ``depth`` and ``keep`` are over the size
-of the smaller body. Each kernel returns the work done against gravity, J.
+same spin in space would be another energy, after the ledger has booked the step. ``depth`` and ``keep`` are over the
+size of the smaller body. Each kernel returns the work done against gravity, J.
 """
 
 import numpy as np
