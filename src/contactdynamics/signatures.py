@@ -74,6 +74,7 @@ class SimulationOptions(TypedDict, total=False):
     ranks: Any
     penetration: str
     recovery: float
+    joint_contacts: str
     on_failure: str
     repair: bool
     recorders: Any

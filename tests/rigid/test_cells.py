@@ -268,3 +268,41 @@ def test_two_balls_in_the_smallest_cell_meet_on_the_right_side():
         signs.append(np.sign(sim.velocities[0, 0]))
     assert (np.abs(sim.velocities[:, 0]) == pytest.approx(0.5)) and np.count_nonzero(np.diff(signs)) > 8
     assert sim.watch.overlap < 0.01
+
+
+def test_what_contacts_may_lose_is_measured_by_the_pressure(monkeypatch):
+    # p V |L| h, whatever the direction of the shear: its own work would vanish with the shear stress.
+    from contactdynamics.rigid import contact_set
+
+    seen, squeezing = [], contact_set._squeezing
+    monkeypatch.setattr(contact_set, "_squeezing", lambda *given: seen.append(squeezing(*given)) or seen[-1])
+    sim = cd.Simulation(gas(2, 8, cd.Cell((1.0, 1.0)), speed=0.0, fill=0.5), time_step=1e-3, tolerance=1e-5)
+    sim.cell.impose(stress=100.0)
+    sim.run(until=2.0, progress=False)
+    assert seen[-1] == 0.0  # nothing is imposed but the stress
+    sim.cell.impose(rate=[[0, 1e-4], [0, 0]], stress={"yy": 100.0}, carry=True)
+    sim.step()
+    pressure = np.trace(sim.cell.stress) / 2
+    sim.step()
+    assert seen[-1] == pytest.approx(pressure * sim.cell.volume * 1e-4 * sim.time_step, rel=0.02)
+
+
+def test_a_carried_flow_leaves_the_common_centre_as_it_was():
+    sim = cd.Simulation(gas(2, 6, cd.Cell((1.0, 1.0)), speed=1.0, seed=5), time_step=H)
+    before = sim.bodies.mass @ sim.velocities
+    sim.cell.impose(rate=[[0, 3.0], [0, 0]], carry=True)
+    assert sim.bodies.mass @ sim.velocities == pytest.approx(before, abs=1e-12 * sim.bodies.mass.sum())
+    slope = np.polyfit(sim.positions[:, 1], sim.velocities[:, 0], 1)[0]
+    assert slope == pytest.approx(3.0, abs=1.0)
+
+
+def test_another_rate_than_that_of_the_file_is_told(tmp_path):
+    def made(**options):
+        return cd.Simulation(gas(2, 6, cd.Cell((1.0, 1.0))), time_step=H, **options)
+
+    sim = made(recorders=cd.HDF5(tmp_path / "a.h5", every=100))
+    sim.cell.impose(rate=[[0, 3.0], [0, 0]], stress={"yy": 300.0}, carry=True)
+    sim.run(until=0.1, progress=False)
+    again = made().restore(tmp_path / "a.h5")
+    with pytest.warns(UserWarning, match="another rate and stress imposed on its cell"):
+        again.run(until=0.11, progress=False)

@@ -578,3 +578,62 @@ def test_a_large_wall_begins_with_what_holds_all_contacts():
     sim = wall(0.5)  # 29 degrees: what would hold it pulls; it topples out of its plane, whatever it began with
     report = sim.step().report
     assert report.converged and 0.05 < np.abs(sim.velocities).max() / 9.81e-3 < 1.0
+
+
+# ---- at most four contacts of a joint --------------------------------------------------------------------------------
+
+
+def octagon_on(floor, tilt, joint_contacts, path=None):
+    """A prism with corners at multiples of 45 degrees; gravity leans between two of them by ``tilt`` (rad)."""
+    along = np.array([math.cos(math.pi / 4), math.sin(math.pi / 4), 0.0])
+    scene = cd.Scene(gravity=G * (math.sin(tilt) * along - math.cos(tilt) * Z))
+    scene.material("m", density=1000)
+    scene.contact("m", "m", friction=2.0)
+    table(scene, floor)
+    angles = np.arange(8) * math.pi / 4
+    corners = 0.1 * np.column_stack([np.cos(angles), np.sin(angles)])
+    scene.add(cd.Polyhedron.prism(corners, 0.4), material="m", position=(0, 0, 0.2))
+    recorders = [] if path is None else [cd.HDF5(path, every=0.01)]
+    return cd.Simulation(scene, time_step=1e-3, joint_contacts=joint_contacts, recorders=recorders)
+
+
+@pytest.mark.parametrize("floor", ["plane", "box"])
+def test_four_contacts_bear_less_moment_than_all(floor):
+    # It topples over the corner in the middle at tan = 0.1 / 0.2, over the line of two of the four at cos 45 of that.
+    stands = {}
+    for choice, count in (("all", 8), ("four", 4)):
+        sim = octagon_on(floor, math.atan(0.42), choice)
+        sim.step()
+        assert len(sim.contacts.gap) == count
+        sim.run(until=0.1, progress=False)
+        stands[choice] = abs(sim.velocities[1]).max() < 1e-6
+    assert stands == {"all": True, "four": False}
+
+
+@pytest.mark.parametrize("floor", ["plane", "box"])
+def test_a_block_on_four_contacts_rests_on_the_same_ones(floor):
+    sim = octagon_on(floor, 0.1, "four")
+    search = next(s for s in sim.contact_set.searches if s.kind == "polyhedra")
+    names = set()
+    for _ in range(100):
+        sim.step()
+        names.add(tuple(search.found.index[:, [NAME_ONE, NAME_TWO]].ravel().tolist()))
+    assert len(names) == 1
+    assert np.abs(sim.positions[1] - (0, 0, 0.2)).max() < 1e-10
+    force = (sim.contacts.impulse[:, 0] / sim.time_step).sum()
+    assert force == pytest.approx(sim.bodies.mass[1] * G * math.cos(0.1), rel=1e-6)
+
+
+def test_four_contacts_are_in_the_file_and_go_on(tmp_path):
+    whole = octagon_on("box", math.atan(0.42), "four").run(until=0.1, progress=False)
+    octagon_on("box", math.atan(0.42), "four", tmp_path / "run.h5").run(until=0.05, progress=False)
+    sim = cd.Simulation.from_file(tmp_path / "run.h5").run(until=0.1, progress=False)
+    assert sim.joint_contacts == "four" and (sim.positions == whole.positions).all()
+
+
+def test_what_joint_contacts_may_be():
+    scene = world(3)
+    with pytest.raises(cd.InputError, match="joint_contacts is 4; choose 'all' or 'four'"):
+        cd.Simulation(scene, time_step=1e-3, joint_contacts=4)
+    with pytest.raises(cd.InputError, match="two edges have two contacts; leave it out"):
+        cd.Simulation(world(2), time_step=1e-3, joint_contacts="four")

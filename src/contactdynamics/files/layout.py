@@ -37,7 +37,7 @@ LOG = ("time", "contacts", "iterations", "residual", "penetration", "relative_pe
        "detection", "frames", "solve", "integrate", "record")  # fmt: skip
 STAGES = LOG[-5:]  # columns of the log: the times of the stages, s
 OPTIONS = ("time_step", "tolerance", "max_iterations", "solver", "threads", "penetration", "recovery", "on_failure",
-           "save_problems")  # fmt: skip
+           "joint_contacts", "save_problems")  # fmt: skip
 INDEX = ("time", "step", "body_start", "bodies", "contact_start", "contacts")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..scenes import hooks, packings, pressure  # noqa: F401, these have the hooks of the package
 from . import reading, soundness
 from .hdf5 import Recording
-from .writer import others
+from .writer import cell_asked, others
 
 
 def restore(simulation, path):
@@ -19,7 +19,8 @@ def restore(simulation, path):
         scaled = reading.scaled_spins(recording)
         _check_order(path, tables, checkpoint)
         said = recording.parameters
-        simulation._awaited = (path, said.get("before_step"), said.get("recorders", []), said["options"].get("solver"))
+        simulation._awaited = (path, said.get("before_step"), said.get("recorders", []), said["options"].get("solver"),
+                               said.get("cell"))  # fmt: skip
         residual = float(np.nanmax(recording.log["residual"], initial=0.0))
         simulation.steps, simulation.time = recording.frame_steps[-1].item(), float(recording.times[-1])
     simulation.scene.blocks, simulation._taken = [tables], 1
@@ -42,7 +43,7 @@ def restore(simulation, path):
     return simulation
 
 
-def differences(simulation, path, before_step, recorders, solver) -> list[str]:
+def differences(simulation, path, before_step, recorders, solver, cell) -> list[str]:
     """Sentences on what the run of the file ``path`` had and the ``simulation`` that goes on with it has not.
 
     Its hooks get back what those of the file had learnt.
@@ -62,6 +63,14 @@ def differences(simulation, path, before_step, recorders, solver) -> list[str]:
                 f"The run of {path} was made with the solver {name}, a function, and goes on with "
                 f"{hooks.name_of(own) if callable(own) else own}; give Simulation(solver={name}) to go on as it began."
             )
+    here = cell_asked(simulation.scene)
+    other = [what for what in ("rate", "stress") if cell is not None and cell.get(what) != here[what]]
+    if other:
+        told.append(
+            f"The run of {path} had another {' and '.join(other)} imposed on its cell, and goes on with "
+            f"{'that' if len(other) == 1 else 'those'} of this simulation; call simulation.cell.impose(...) to go on as "
+            "it was."
+        )
     return [sentence for sentence in told if sentence]
 
 

@@ -54,6 +54,11 @@ def frame_arrays(simulation) -> dict:
     }  # fmt: skip
 
 
+def cell_asked(scene):
+    """The cell of a scene as a file has it, with what is imposed on it; None in open space."""
+    return None if scene.cell is None else scene.cell.to_file(lambda rate: _functions({0: rate})["0"])
+
+
 def _cell_numbers(simulation):
     """(18,) vectors of the cell, one after the other, and its velocity gradient; None in open space."""
     cell = simulation.cell_motion
@@ -116,7 +121,7 @@ def parameters(simulation) -> dict:
         "forces": _functions(scene.forces),
         "springs": springs,
         "about": simulation.about,
-        "cell": None if scene.cell is None else scene.cell.to_file(lambda rate: _functions({0: rate})["0"]),
+        "cell": cell_asked(scene),
     }
 
 

@@ -130,8 +130,9 @@ class CellView:
     def impose(self, *, rate=None, stress=None, carry: bool = False) -> None:
         """From the next step on have this ``rate`` and ``stress``, as in `Cell`, in the place of those of before.
 
-        With ``carry`` the bodies get the velocities of the flow, the change of the rate times their place: else they
-        start to move by contacts across the border alone. What bodies and cell gain is in the ledger's inflow.
+        With ``carry`` the bodies get the velocities of the flow, the change of the rate times their place from their
+        common centre, which goes on as before: else they start to move by contacts across the border alone. What bodies
+        and cell gain is in the ledger's inflow.
         """
         sim, cell = self._sim, self._cell
         cell.become(cell.cell.changed(rate, stress))
@@ -139,7 +140,8 @@ class CellView:
         cell.drive(sim.time + sim.time_step / 2)
         if carry:
             free = sim.bodies.kind == FREE
-            sim.rows[free, :3] += sim.bodies.position[free] @ (cell.gradient - before).T
+            mass, place = sim.bodies.mass[free], sim.bodies.position[free]
+            sim.rows[free, :3] += (place - mass @ place / mass.sum()) @ (cell.gradient - before).T
         with sim.scene.opened() as scene:
             scene.cell = cell.cell
         sim.contact_set.near.length, sim.contact_set.cell_mass = cell.length, cell.inverse_mass()

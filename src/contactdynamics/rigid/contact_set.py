@@ -72,6 +72,19 @@ class Solved(NamedTuple):
     told: str = ""  # why that was not done, or not enough
 
 
+def _squeezing(step: Step, active, dimension: int) -> float:
+    """The work of the present pressure in an isotropic strain as fast as the imposed deformation, p V |L| h, J.
+
+    What contacts in a cell lose is the work of the pressure on grains that sink. The work of the shear itself would be a
+    poor measure: it is smaller by the friction of the sample, and vanishes where the shear stress passes through zero.
+    """
+    rows = np.zeros((3, 8))
+    speed = np.sqrt(np.sum(step.free[-3:, :3].T ** 2, where=step.driven))  # l |L|
+    rows[range(dimension), range(dimension)] = speed / dimension
+    everywhere = np.ones((3, 3), dtype=bool)
+    return abs(sum([equations.cell_work(rows, everywhere) for equations in active]))
+
+
 class ContactSet:
     """The contacts of a scene; ``model`` is its `Model`, ``rows`` (N, 8) the velocities, ``step`` a `Step`."""
 
@@ -81,6 +94,11 @@ class ContactSet:
         self._kinds_of_search = tuple(kind() for kind in SEARCHES)
         self.searches, self.equations, self.count = [], [], 0  # active contacts of all kinds
         self._together = Together()
+
+    def thin(self) -> None:
+        """From the next `derive` on have at most four contacts in a joint of polyhedra."""
+        for search in self._kinds_of_search:
+            search.four = True
 
     def derive(self, model) -> None:
         """Follow the tables of the model: at the start, when bodies come or go, or are sorted."""
@@ -195,7 +213,7 @@ class ContactSet:
         worth = self._worth(bodies) if self._able(settings, active) else math.inf
         if worth < math.inf and not self._resting and self.count <= bodies:
             tolerance *= ROW  # a row or a tower: its far end learns of a push at once, for less than sweeps would take
-        work = abs(sum([equations.cell_work(step) for equations in active])) if shared else 0.0
+        work = _squeezing(step, active, mobility.dimension) if shared else 0.0
         goal = Goal(
             float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), work, shared, worth
         )

@@ -33,3 +33,11 @@ def check_options(time_step, tolerance, max_iterations, solver, threads, penetra
     check_policy(on_failure)
     if not (is_number(recovery) and recovery >= 0):
         raise InputError(f"recovery is {recovery!r}; give a speed >= 0.")
+
+
+def check_joints(joint_contacts, dimension: int) -> None:
+    """Refuse a choice of the contacts of a joint that there is not, or where joints have two contacts at most."""
+    if not is_one_of(joint_contacts, ("all", "four")):
+        raise InputError(f"joint_contacts is {joint_contacts!r}; choose 'all' or 'four'.")
+    if joint_contacts == "four" and dimension == 2:
+        raise InputError("joint_contacts is 'four' in a plane scene, where two edges have two contacts; leave it out.")

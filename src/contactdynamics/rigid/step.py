@@ -27,6 +27,6 @@ class Goal(NamedTuple):
     max_iterations: int
     ahead: bool  # extrapolation may be used
     rest: bool  # quiet steps are improved beyond the tolerance, because what they leave is a displacement
-    work: float = 0.0  # that an imposed deformation of the cell does by the contacts as guessed, J
+    work: float = 0.0  # of the pressure in a strain as fast as the imposed deformation of the cell, p V |L| h, J
     shared: int = 0  # rows at the end that many contacts act on: those of a moving cell
     worth: float = np.inf  # sweeps still to come at most, by their rate: beyond, another method is faster

@@ -127,6 +127,6 @@ class Border(Diagonal):
         fill_images(near.space, pairs, near.places, mobility, self._plan.few, self.active)
         return super().fill(model, near, pairs, step, rows, mobility)
 
-    def cell_work(self, step) -> float:
-        """Of the imposed deformation on these contacts, with their present impulses, J."""
-        return cell_work(step.free, step.driven, self.active)
+    def cell_work(self, rows, driven) -> float:
+        """Of the components ``driven`` (3, 3) of a moving cell, the last of ``rows``, on the present impulses, J."""
+        return cell_work(rows, driven, self.active)

@@ -104,8 +104,8 @@ class Equations(Protocol):
         Returns the sum of (rho b)^2, the square of the impulses that the free velocities ask for.
         """
 
-    def cell_work(self, step) -> float:
-        """Of the imposed deformation of a moving cell on these contacts, with their present impulses, J."""
+    def cell_work(self, rows, driven) -> float:
+        """Of the components ``driven`` (3, 3) of a moving cell, the last of ``rows``, on the present impulses, J."""
 
     def kind(self) -> Kind:
         """The arrays of the active contacts, for the solvers."""

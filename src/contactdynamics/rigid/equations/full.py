@@ -450,9 +450,9 @@ class Full(Held):
         heavy = bodies[~model.bodies.simple[bodies]]
         return not mobility.inverse[heavy].any()
 
-    def cell_work(self, step) -> float:
-        """Of the imposed deformation of a moving cell on these contacts, with their present impulses, J."""
-        return cell_work(step.free, step.driven, self.active)
+    def cell_work(self, rows, driven) -> float:
+        """Of the components ``driven`` (3, 3) of a moving cell, the last of ``rows``, on the present impulses, J."""
+        return cell_work(rows, driven, self.active)
 
     def book(self, pairs, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""

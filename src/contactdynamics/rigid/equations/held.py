@@ -90,8 +90,8 @@ class Held:
         """The place of contact ``k`` in the order of the search, where they stand in it."""
         return k
 
-    def cell_work(self, step) -> float:
-        """Of the imposed deformation of a moving cell on these contacts, with their present impulses, J."""
+    def cell_work(self, rows, driven) -> float:
+        """Of the components ``driven`` (3, 3) of a moving cell, the last of ``rows``, on the present impulses, J."""
         return 0.0
 
     def lose(self, found, step, rows) -> None:

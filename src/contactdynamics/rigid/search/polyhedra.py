@@ -69,6 +69,51 @@ def recall(points, names, begin, count, known, places, row, rows, source, used):
 
 
 @kernel
+def farthest_corner(place, begin, found, one, two, sign):
+    """The row whose point has the largest signed area with the points of ``one`` and ``two``, about the normal.
+
+    Where the two are the same, the largest square of the distance. -1 where nothing is above a rounding; the first of
+    those that are alike, so that the choice stays from step to step.
+    """
+    best, chosen = 1e-6 * place[one, SIZE] ** 2, -1
+    ux, uy, uz = place[two, X] - place[one, X], place[two, Y] - place[one, Y], place[two, Z] - place[one, Z]
+    nx, ny, nz = place[one, NX], place[one, NY], place[one, NZ]
+    for k in range(begin, found):
+        x, y, z = place[k, X] - place[one, X], place[k, Y] - place[one, Y], place[k, Z] - place[one, Z]
+        area = sign * (nx * (uy * z - uz * y) + ny * (uz * x - ux * z) + nz * (ux * y - uy * x))
+        value = x * x + y * y + z * z if one == two else area
+        if value > (1.0 + 1e-6) * best:
+            best, chosen = value, k
+    return chosen
+
+
+@kernel
+def keep_four(out, begin, found):
+    """Four contacts of the joint in the rows from ``begin`` on, before ``found``; returns the row after them.
+
+    The deepest one (the first, where none is deeper by more than `NEAR`), the farthest from it, and on either side of
+    the line through both the one that makes the largest triangle.
+    """
+    place, gap = out.place, out.gap
+    first = begin
+    for k in range(begin, found):
+        if gap[k] < gap[first] - NEAR * place[k, SIZE]:
+            first = k
+    second = farthest_corner(place, begin, found, first, first, 1.0)
+    if second < 0:
+        return found
+    third = farthest_corner(place, begin, found, first, second, 1.0)
+    fourth = farthest_corner(place, begin, found, first, second, -1.0)
+    at = begin
+    for k in range(begin, found):
+        if k == first or k == second or k == third or k == fourth:
+            out.index[at], out.place[at], out.memory[at] = out.index[k], out.place[k], out.memory[k]
+            out.a[at], out.b[at], out.gap[at], out.status[at] = out.a[k], out.b[k], out.gap[k], out.status[k]
+            at += 1
+    return at
+
+
+@kernel
 def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, scratch, old, out):
     """The active contacts among the ``meetings``, with their memory, into ``out``; returns their number."""
     found, begin = 0, 0
@@ -79,7 +124,7 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, scrat
     known, kept, was, old_place = old.index, old.memory, old.status, old.place
     index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
     body, law_index, sticky_law, joints = spheres.body, rules.law_index, rules.sticky, rules.joints
-    slack, anticipate = outlook.slack, outlook.anticipate
+    slack, anticipate, four = outlook.slack, outlook.anticipate, rules.four
     for m in range(count):
         i, j, nx, ny, nz = met[m, ONE], met[m, OTHER], bound[m, 2], bound[m, 3], bound[m, 4]
         size = min(sizes[i], sizes[j])
@@ -88,6 +133,7 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, scrat
         if corners == 0:
             continue
         recall(points, names, begin, corners, known, old_place, met[m, ROW], met[m, ROWS], source, used)
+        entered = found
         for c in range(corners):
             at, row = begin + c, source[c]
             gap, x, y, z, held = points[at, 3] - slack, points[at, 0], points[at, 1], points[at, 2], row >= 0
@@ -106,6 +152,8 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, scrat
                 remember(memory, status, found, kept, was, row)
                 out.a[found], out.b[found], gaps[found] = body[i], body[j], gap
             found += 1
+        if four and found > entered + 4 and found <= status.size:
+            found = keep_four(out, entered, found)
         begin += corners
     return found
 
@@ -144,6 +192,7 @@ def find_on_planes(solids, spheres, flats, rules, position, outlook, old, at, ou
             law = own_law(joints, a, b, law_index[plane_material[p], material[i]])
             while k < was.size and (known[k, FIRST] < p or (known[k, FIRST] == p and known[k, SECOND] < i)):
                 k += 1
+            entered = found
             for c in range(starts[i, CORNER], starts[i + 1, CORNER]):
                 gap = nx * vectors[c, 0] + ny * vectors[c, 1] + nz * vectors[c, 2] - level
                 row, held = k, False
@@ -170,6 +219,8 @@ def find_on_planes(solids, spheres, flats, rules, position, outlook, old, at, ou
                         remember(memory, status, found, kept, was, row if held else -1)
                         out.a[found], out.b[found], gaps[found] = a, b, gap
                     found += 1
+            if rules.four and found > entered + 4 and found <= status.size:
+                found = keep_four(out, entered, found)
     return found
 
 

@@ -30,6 +30,7 @@ class Rules(NamedTuple):
     sticky: np.ndarray  # (L,) with cohesion or tension
     material: np.ndarray  # (S,) of the balls
     joints: np.ndarray  # (J, 3) see `laws`
+    four: bool  # whether joints of polyhedra are thinned to four contacts
 
 
 def touch_arrays(room: int, dimension: int = 2) -> Touches:

@@ -64,7 +64,7 @@ class Touching:
     """
 
     size, rests, needs_inertia, sortable = "one's inner radius", True, True, False
-    first = 1e-3
+    first, four = 1e-3, False  # four: whether joints of polyhedra are thinned to four contacts
 
     def __init__(self):
         self.forget()
@@ -85,7 +85,7 @@ class Touching:
             return False
         self._open = isinstance(near.space, Open)
         self.equations = type(self).equations if self._open else (CELLULAR,)
-        self.rules = self._rules(model)
+        self.rules = self._rules(model)._replace(four=self.four)
         self._shape(model)
         return True
 
@@ -161,7 +161,7 @@ class Touching:
                 "take balls or clusters, or fix, drive or free it in all directions."
             )
         sticky = (model.laws[:, [COHESION, TENSION]] > 0).any(axis=1)
-        return Rules(model.law_index, sticky, model.balls.material, joint_rows(model))
+        return Rules(model.law_index, sticky, model.balls.material, joint_rows(model), False)
 
     @property
     def status(self) -> np.ndarray:
