@@ -234,7 +234,7 @@ class _Parts:
         with global_compiler_lock:  # no other thread compiles: it may be at work on a kernel that needs the part
             if COMPILATION.depth == 0 and types in known and isinstance(known[types].library, _Part):
                 del known[types]
-            with _lean.short_messages():
+            with _lean.short_messages(), _lean.no_collection():
                 return self._compile(signature)
 
     def add(self, code) -> None:

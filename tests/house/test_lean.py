@@ -137,3 +137,30 @@ def test_this_version_of_numba_is_built_as_was_guessed():
     with _lean.short_messages() as short:
         assert short is not OLD
     assert cpu_target.typing_context.resolve_function_type.__module__ == _lean.__name__
+
+
+def test_garbage_is_collected_again_after_a_compilation():
+    seen = []
+
+    @kernel
+    def twice(x):
+        return 2.0 * x
+
+    asked = twice._compiler.compile
+
+    def look(*given):
+        seen.append(gc.isenabled())
+        return asked(*given)
+
+    twice._compiler.compile = look
+    assert twice(2.0) == 4.0 and seen == [False] and gc.isenabled()
+    with pytest.raises(ZeroDivisionError), _lean.no_collection():
+        raise ZeroDivisionError
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with _lean.no_collection():
+            pass
+        assert not gc.isenabled()  # somebody else's wish
+    finally:
+        gc.enable()
