@@ -1,8 +1,10 @@
 """Errors and warnings: one sentence that says what came, what is possible and what to do."""
 
+import functools
 import inspect
 import os
 import re
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,10 @@ class InputError(ValueError):
 
     def __init__(self, message: str):
         super().__init__(" ".join(_SCALAR.sub(r"\1\2", str(message)).split()))
+
+
+class CallError(InputError, TypeError):
+    """A function was called with arguments that it does not have, or without one that it needs."""
 
 
 class RecordingError(InputError, OSError):
@@ -151,6 +157,45 @@ def check_function(name: str, function, *arguments: str, optional: bool = False)
         ) from None
     except ValueError:  # some compiled functions do not tell what they take
         return
+
+
+def explained(thing):
+    """Let a class or function say in a sentence which argument is wrong or missing, in the place of Python's words."""
+    if isinstance(thing, type):
+        thing.__init__ = _explained(thing.__init__, thing.__name__)
+        return thing
+    return _explained(thing, thing.__name__)
+
+
+def _explained(function, name: str):
+    @functools.wraps(function)
+    def call(*arguments, **options):
+        try:
+            return function(*arguments, **options)
+        except TypeError:
+            wrong = _wrong_call(function, name, arguments, options)
+            if wrong is None:  # the call was right: something inside was not
+                raise
+            raise CallError(wrong) from None
+
+    return call
+
+
+def _wrong_call(function, name: str, arguments, options) -> str | None:
+    """The sentence on a call that does not fit the signature of ``function``; None where it does."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*arguments, **options)
+        return None
+    except TypeError as error:
+        known = [key for key in signature.parameters if key != "self"]
+        takes = f"it takes {', '.join(known)}."
+        stray = next((key for key in options if key not in known), None)
+        if stray is None:
+            return f"{name}: {error}; {takes}"
+        near = [key for key in known if key.startswith(stray)] or get_close_matches(stray, known, 1)
+        hint = f"did you mean {near[0]}? I" if near else "i"
+        return f"{name} got the unknown option {stray}; {hint}{takes[1:]}"
 
 
 MOST_STEPS = 10**9  # a day and more of the smallest steps there are

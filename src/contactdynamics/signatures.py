@@ -78,6 +78,7 @@ class SimulationOptions(TypedDict, total=False):
     on_failure: str
     repair: bool
     recorders: Any
+    before_step: Any
     save_problems: Any
     about: dict | None
 

@@ -151,6 +151,8 @@ def test_a_function_is_refused_by_name_and_goes_on_in_its_program(tmp_path, caps
     error = capsys.readouterr().err
     assert "push" in error and "restore" in error and error.count("\n") == 1
     assert_same(whole, make().restore(path).run(until=0.2, progress=False))
+    fresh = make().before_step  # the same functions at their start; what they had learnt is in the file
+    assert_same(whole, cd.Simulation.from_file(path, before_step=fresh).run(until=0.2, progress=False))
 
 
 def test_a_shape_that_is_a_function_is_refused_by_name(tmp_path):

@@ -78,6 +78,16 @@ def test_other_cases_of_advice():
     assert "iterations" in sentence(stuck) and "sweeps" not in sentence(stuck) and "shorten the step" in sentence(stuck)
 
 
+@pytest.mark.parametrize("solver", ["nlgs", "accelerated"])
+def test_sweeps_that_do_not_end_name_the_other_method(solver):
+    # two contacts that nearly share their normal: sweeps gain a millionth each
+    w = np.array([[1.0, -1 + 1e-6], [-1 + 1e-6, 1.0]])
+    problem = cd.ContactProblem(w, np.array([[-1.0], [-2.0]]), np.zeros((2, 2)), np.zeros(2))
+    report = cd.solve(problem, solver=solver, tolerance=1e-13, max_iterations=60)[1]
+    assert not report.converged and report.solver == solver
+    assert 'take solver="auto"' in report.message and report.message == sentence(report)
+
+
 def test_a_tower_whose_impulses_hide_the_step():
     # Impulses a million times what stops the free motion: relative to them a residual of 1e-8 looks solved.
     w = np.array([[1.0, -1 + 1e-6], [-1 + 1e-6, 1.0]])

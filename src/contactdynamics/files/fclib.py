@@ -15,6 +15,7 @@ A matrix has nz >= 0 triplets (i row, p column), or nz = -1 compressed columns, 
 Equations are eliminated on reading: the problem is then that of the contacts alone, in the form W, q.
 """
 
+import contextlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -137,12 +138,14 @@ def read(path: Path) -> ContactProblem:
     raise wrong(path, "it has neither fclib_local nor fclib_global")
 
 
-def opened(path: Path) -> h5py.File:
-    """An HDF5 file open for reading, or a sentence."""
+@contextlib.contextmanager
+def opened(path: Path):
+    """An HDF5 file open for reading; whatever the library finds wrong in it becomes a sentence."""
     try:
-        return h5py.File(path, "r")
+        with h5py.File(path, "r") as file:
+            yield file
     except (OSError, RuntimeError) as error:
-        raise wrong(path, f"it is cut off or no HDF5 ({soundness.short(error)})") from None
+        raise wrong(path, f"it is damaged, cut off or no HDF5 ({soundness.short(error)})") from None
 
 
 def _sizes(reader: Reader, group: str, vector: str) -> tuple[int, int]:

@@ -2,11 +2,12 @@
 
 import time
 
-from ..errors import InputError, RecordingError, as_path, is_number
+from ..errors import InputError, RecordingError, as_path, explained, is_number
 from ..scenes import hooks
 from . import holding, writer
 
 
+@explained
 class HDF5:
     """Record a run into one HDF5 file.
 

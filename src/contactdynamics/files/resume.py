@@ -89,7 +89,6 @@ def from_file(kind, path, options: dict):
         scene.take_over(reading.last_block(recording))
         scene.count = int(reading.checkpoint(recording)["numbers"][1])
         kept = reading.options_of(recording) | {"about": recording.parameters["about"]}
-        before_step = hooks.made(recording.parameters.get("before_step", []), path)
-    simulation = kind(scene, **(kept | options), check=False)
-    simulation.before_step = before_step
-    return simulation.restore(path)
+        if "before_step" not in options:
+            kept["before_step"] = hooks.made(recording.parameters.get("before_step", []), path)
+    return kind(scene, **(kept | options), check=False).restore(path)

@@ -38,6 +38,8 @@ class Table:
         self.path = as_path("Table", path)
         if isinstance(every, bool) or not (is_number(every) and every > 0):
             raise InputError(f"Table got every={every!r}; give a time (float) or a number of steps (int) > 0.")
+        if not (columns is None or isinstance(columns, dict)):
+            raise InputError(f"Table got columns={columns!r}; give a dict of names and functions of the simulation.")
         for name, function in (columns or {}).items():
             check_function(f"Table got the column {name}", function, "simulation")
         self.every, self.columns, self.overwrite = every, dict(columns or {}), overwrite

@@ -17,15 +17,16 @@ from collections.abc import Callable
 import numpy as np
 
 from .._jit import cpu_clock
-from ..errors import InputError, check_function, is_number, is_one_of, is_whole
+from ..errors import InputError, check_function, explained, is_number, is_one_of, is_whole
 from ..state import SolveReport
 from .form import BodyForm, ContactProblem, check, checked_guess
 from .methods import accelerated, auto, interior, nlgs, warm_up_second_order
-from .residual import judge
+from .residual import judge, sentence
 
 SOLVERS: dict[str, Callable] = {"auto": auto, "interior": interior, "accelerated": accelerated, "nlgs": nlgs}
 
 
+@explained
 def solve(
     problem: ContactProblem,
     guess: np.ndarray | None = None,
@@ -60,8 +61,15 @@ def solve(
     arguments = problem, impulses, float(tolerance), int(max_iterations), callback
     if isinstance(solver, str):
         found, report = method(*arguments)
-        return found, report._replace(solver=solver)
+        return found, _under(solver, report)
     return _judged(method, arguments)
+
+
+def _under(solver: str, report: SolveReport) -> SolveReport:
+    """The report of a method that does not know under which name it was asked for; what to do depends on that."""
+    told = report.message.removeprefix(sentence(report))  # what the method says beside
+    report = report._replace(solver=solver)
+    return report._replace(message=sentence(report) + told)
 
 
 def named(solver, who: str = "solve") -> Callable:

@@ -17,14 +17,14 @@ def check_start(sim) -> None:
     questions.check_overlaps(sim._state())
     told = questions.units(sim._state())
     if told:
-        warnings.warn(told, MeshWarning, stacklevel=3)
+        warnings.warn(told, MeshWarning, stacklevel=4)
     sim.loading.drive(sim.rows, sim.time + sim.time_step / 2)
     share, row = sim.watch.fastest(sim.rows, sim.time_step)
     bound = REACH if sim.penetration == "anticipate" else watch.TRAVEL
     if share > bound and sim.watch.first("step"):
         number = int(sim.bodies.identity[row])
         message = watch.travel_message(share, number, sim.time + sim.time_step, sim.time_step)
-        warnings.warn(message, StepWarning, stacklevel=3)
+        warnings.warn(message, StepWarning, stacklevel=4)
 
 
 def report_of(sim, found: Solved, overlap: Overlap) -> SolveReport:

@@ -21,6 +21,7 @@ from ..errors import (
     check_flags,
     check_function,
     count_of_steps,
+    explained,
     is_number,
 )
 from ..scenes.scene import Scene
@@ -48,6 +49,7 @@ class SceneStep(NamedTuple):
     seconds: dict  # wall time by stage
 
 
+@explained
 class Simulation(Access):
     """The motion of a `Scene` by the midpoint scheme of 2003/2004.
 
@@ -88,6 +90,8 @@ class Simulation(Access):
         Move overlapping bodies apart before the start, by the shortest displacement in the metric of masses.
     recorders
         Objects called with the simulation, such as `HDF5`.
+    before_step
+        Functions called with the simulation at the begin of each step, such as `packings.Pour`.
     save_problems
         A folder for the contact problems of the hardest steps, in FCLIB's form (`write_problem`): the ten with the most
         sweeps and the ten with the largest residuals, with names that say step and sweeps.
@@ -115,6 +119,7 @@ class Simulation(Access):
         on_failure: str = "warn",
         repair: bool = False,
         recorders=(),
+        before_step=(),
         save_problems=None,
         about: dict | None = None,
         check: bool = True,
@@ -143,7 +148,10 @@ class Simulation(Access):
         for recorder in self.recorders:
             if not callable(recorder) or not all(hasattr(recorder, part) for part in ("begin", "end")):
                 raise InputError(f"Simulation got the recorder {recorder!r}; give one such as HDF5(path), or a list.")
-        self.before_step, self._awaited = [], None  # what the file of a restored run says of hooks and recorders
+        self.before_step, self._awaited = (
+            before_step,
+            None,
+        )  # what the file of a restored run says of hooks and recorders
         self.stepping, self._running = False, False
         self.steps, self.failures = 0, 0
         self.seconds, self.last_seconds = dict.fromkeys(STAGES, 0.0), dict.fromkeys(STAGES, 0.0)

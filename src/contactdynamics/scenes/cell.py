@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from ..errors import InputError, as_numbers, check_function, is_number
+from ..errors import InputError, as_numbers, check_function, explained, is_number
 from .loads import constant
 
 AXES = "xyz"
 
 
+@explained
 class Cell:
     """A periodic cell, ``scene = Scene(gravity, cell=Cell(...))``; 2D and 3D.
 
@@ -68,7 +69,8 @@ class Cell:
 
     def _truths(self, periodic) -> np.ndarray:
         d, out = self.dimension, np.zeros(3, dtype=bool)
-        asked = (periodic,) * d if isinstance(periodic, bool) else tuple(periodic) if np.ndim(periodic) == 1 else ()
+        listed = isinstance(periodic, list | tuple) or (isinstance(periodic, np.ndarray) and periodic.ndim == 1)
+        asked = (periodic,) * d if isinstance(periodic, bool) else tuple(periodic) if listed else ()
         if len(asked) != d or not all(isinstance(p, bool | np.bool_) for p in asked) or not any(asked):
             raise InputError(f"Cell got periodic={periodic!r}; give True, or {d} truth values, one of them True.")
         out[:d] = asked

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import short
-from ..errors import InputError, check_seed, is_number, is_whole
+from ..errors import InputError, as_numbers, check_seed, is_number, is_whole
 from .cell import Cell
 
 MOST = {2: 0.5, 3: 0.33}  # fractions up to which random places are found one by one
@@ -38,6 +38,8 @@ def random(cell, sizes, fraction: float, *, count: int | None = None, seed: int 
             f"packings.random got fraction={fraction!r}; balls find random places up to {MOST[d]}: take less, and "
             "packings.compress afterwards."
         )
+    if not (count is None or is_whole(count, 1)):
+        raise InputError(f"packings.random got count={count!r}; give a whole number.")
     radii = 0.5 * _drawn(sizes, cell, fraction, count, rng)
     unit = math.pi if d == 2 else 4 / 3 * math.pi
     if count is not None:
@@ -56,8 +58,8 @@ def _drawn(sizes, cell, fraction, count, rng) -> np.ndarray:
     """Diameters, the largest first."""
     d = cell.dimension
     if not hasattr(sizes, "draw"):
-        out = np.atleast_1d(np.asarray(sizes, dtype=float))
-        if out.ndim != 1 or not (np.isfinite(out) & (out > 0)).all():
+        out = np.atleast_1d(as_numbers("packings.random got sizes, which", sizes))
+        if out.ndim != 1 or not out.size or not (np.isfinite(out) & (out > 0)).all():
             raise InputError(f"packings.random got sizes={sizes!r}; give a Sieve or positive diameters.")
         if count is not None and count != len(out):
             out = out[np.arange(count) % len(out)]
@@ -68,8 +70,6 @@ def _drawn(sizes, cell, fraction, count, rng) -> np.ndarray:
             drawn.append(sizes.draw(1, rng, dimension=d)[0])
             total += unit * drawn[-1] ** d
         return np.sort(drawn)[::-1].copy()
-    if not is_whole(count, 1):
-        raise InputError(f"packings.random got count={count!r}; give a whole number.")
     return np.sort(sizes.draw(count, rng, dimension=d))[::-1].copy()
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, as_numbers, as_path, check_function, is_number
+from ..errors import InputError, as_numbers, as_path, check_function, explained, is_number
 
 PROFILES = ("constant", "sine", "ramp", "table")
 
@@ -42,6 +42,7 @@ def _vector(name, value):
     return array
 
 
+@explained
 def constant(value) -> Profile:
     """The same ``value`` at all times.
 
@@ -51,6 +52,7 @@ def constant(value) -> Profile:
     return Profile("constant", (_vector("constant", value),))
 
 
+@explained
 def sine(amplitude, frequency: float, phase: float = 0.0, offset=0.0) -> Profile:
     """offset + amplitude sin(2 pi frequency t + phase); ``frequency`` in Hz, ``phase`` in rad."""
     amplitude = _vector("amplitude", amplitude)
@@ -63,6 +65,7 @@ def sine(amplitude, frequency: float, phase: float = 0.0, offset=0.0) -> Profile
     return Profile("sine", (amplitude, _vector("frequency", frequency), _vector("phase", phase), offset))
 
 
+@explained
 def ramp(start, end, begin: float, finish: float) -> Profile:
     """From ``start`` to ``end`` linearly between the times ``begin`` and ``finish``, constant outside."""
     if not (is_number(begin) and is_number(finish) and finish > begin):
@@ -72,6 +75,7 @@ def ramp(start, end, begin: float, finish: float) -> Profile:
     )
 
 
+@explained
 def table(times, values) -> Profile:
     """Linear interpolation between ``values`` (k,) or (k, d) at increasing ``times`` (k,), constant outside."""
     times, values = as_numbers("times of a table", times), as_numbers("values of a table", values)
@@ -85,6 +89,7 @@ def table(times, values) -> Profile:
     return Profile("table", (times, values))
 
 
+@explained
 def tilting(gravity, angle, axis=None) -> Profile:
     """The ``gravity`` (d,) that is felt in a box tilted by ``angle`` (rad), in the axes of the box.
 
@@ -119,6 +124,7 @@ def _turned_back(vector, axis, angle) -> np.ndarray:
     return turned[: len(vector)]
 
 
+@explained
 def read_table(path, columns: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Times (k,) and values from a text file, time first; lines that begin with # are comments.
 
@@ -142,6 +148,7 @@ def read_table(path, columns: int = 1) -> tuple[np.ndarray, np.ndarray]:
     return rows[:, 0].copy(), rows[:, 1].copy() if columns == 1 else rows[:, 1:].copy()
 
 
+@explained
 def shaking(times, accelerations, direction=(1.0, 0.0)) -> Profile:
     """The velocity of a ground that starts at rest and has these ``accelerations`` (k,), as a table; 0 before it.
 

@@ -86,6 +86,8 @@ def _ring(span, rise, thickness, voussoirs, pointed):
         last = math.pi - math.acos(away / radius)
     else:
         radius = (half**2 + rise**2) / (2 * rise)
+        if not radius > 0:  # squares that are too small for a number
+            raise InputError(f"arch got span={span!r} and rise={rise!r}; give lengths of the order of a metre.")
         away, first = 0.0, 0.5 * math.pi + math.asin(min(1.0, half / radius))
         last = math.pi - first
     if not thickness < 2 * radius:

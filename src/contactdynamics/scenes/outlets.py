@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from ..errors import InputError, as_numbers
+from ..errors import InputError, as_numbers, explained
 from ..state import FREE
 from .hooks import Hook
 
 
+@explained
 class Outlet(Hook):
     """Takes free bodies out of the simulation once they lie wholly outside a half-space, or a box.
 
@@ -32,6 +33,8 @@ class Outlet(Hook):
             normals[0] = normals[0] / np.sqrt(normals[0] @ normals[0])
         for corner, sign in ((low, 1.0), (high, -1.0)):
             corner = np.zeros(0) if corner is None else as_numbers("a corner of an Outlet", corner)
+            if corner.ndim != 1:
+                raise InputError(f"Outlet got low={low!r} and high={high!r}; give a vector for each.")
             for axis in np.flatnonzero(np.isfinite(corner)):
                 normals.append(sign * np.eye(len(corner))[axis])
                 points.append(np.where(np.arange(len(corner)) == axis, corner, 0.0))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import quaternions
-from ..errors import InputError, as_numbers, check_flags, check_function, check_seed, is_number, is_whole
+from ..errors import InputError, as_numbers, check_flags, check_function, check_seed, explained, is_number, is_whole
 from ..state import Balls, Bodies, Planes
 from . import pavement as circles
 from .blocks import blocks
@@ -77,6 +77,7 @@ def _corners(name: str, low, high, d: int) -> tuple[np.ndarray, np.ndarray]:
 # ---- ground and boxes ----------------------------------------------------------------------------------------------
 
 
+@explained
 def pavement(scene, *, material: str, sizes, extent, seed: int, level: float = 0.0, cover: float = 0.85) -> np.ndarray:
     """Add a rough ground: fixed balls at random places, with their centres at the height ``level``; their numbers.
 
@@ -135,6 +136,7 @@ def _filled(place, radii, area, sieve, rng):
         room = np.minimum(room, np.sqrt((apart**2).sum(axis=1)) - sizes[-1])
 
 
+@explained
 def box(scene, *, material: str, low, high, lid: bool = False) -> np.ndarray:
     """Add the walls of a box as fixed planes: floor, sides and, with ``lid``, the top; their numbers.
 
@@ -159,6 +161,7 @@ def box(scene, *, material: str, low, high, lid: bool = False) -> np.ndarray:
 # ---- grains --------------------------------------------------------------------------------------------------------
 
 
+@explained
 def lattice(
     scene, *, material: str, sizes, counts, origin, spacing: float | None = None, dense: bool = False, seed: int = 0
 ) -> np.ndarray:
@@ -193,6 +196,7 @@ def lattice(
     return scene.add_many(radii, material=material, position=place)
 
 
+@explained
 def rain(scene, *, material: str, sizes, count: int, low, high, seed: int, velocity=None) -> np.ndarray:
     """Add ``count`` balls at random places in the box from ``low`` to ``high`` (d,), none overlapping; their numbers.
 
@@ -322,6 +326,7 @@ class Rocks(NamedTuple):
 KINDS = {"Irregular": Irregular, "Rocks": Rocks}
 
 
+@explained
 class Pour(Hook):
     """Grains created one by one at rest, ``rate`` per second, each as low as possible in contact with what is there.
 

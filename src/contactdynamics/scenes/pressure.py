@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 
-from ..errors import InputError, as_numbers, is_number, is_whole
+from ..errors import InputError, as_numbers, explained, is_number, is_whole
 from ..state import FREE
 from .hooks import Hook
 from .loads import Profile, as_function, constant
 
 
+@explained
 class Pressure(Hook):
     """Pushes a wall, free along its normal, into the sample with a pressure times an area::
 

@@ -12,7 +12,7 @@ from typing import Unpack
 import numpy as np
 
 from ..display import picture
-from ..errors import InputError, as_numbers, check_flags, check_function, is_number, is_whole
+from ..errors import InputError, as_numbers, check_flags, check_function, explained, is_number, is_whole
 from ..problem.laws import Law
 from ..signatures import LawOptions, MaterialOptions
 from ..state import (
@@ -224,6 +224,7 @@ class Scene:
 
     # ---- bodies ----------------------------------------------------------------------------------------------------
 
+    @explained
     def add(
         self,
         shape,
@@ -281,6 +282,7 @@ class Scene:
                 inputs.check_drive(held, *self.drives[self.count])
         return self._enter(block, index)
 
+    @explained
     def add_many(
         self, shapes, *, material: str, position, velocity=None, spin=None, rotation=None, fixed: bool = False
     ) -> np.ndarray:
@@ -381,6 +383,7 @@ class Scene:
 
     # ---- loads -----------------------------------------------------------------------------------------------------
 
+    @explained
     def force(self, body: int, force=None, torque=None) -> None:
         """Apply a force (d,) and a torque (number in 2D, (3,) in space): vectors, profiles or functions of time."""
         self._check_open("force", "sim.force(...)")
@@ -392,6 +395,7 @@ class Scene:
         )
         self.forces.setdefault(int(body), []).append(pair)
 
+    @explained
     def spring(
         self, first: int, second: int | None = None, *, stiffness: float, damping: float = 0.0, length: float = 0.0,
         anchor=None, other=None,

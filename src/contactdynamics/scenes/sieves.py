@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
-from ..errors import InputError, as_numbers, is_number, is_one_of
+from ..errors import InputError, as_numbers, explained, is_number, is_one_of
 from .shapes.balls import LONGEST
 
 
+@explained
 class Sieve:
     """A sieve curve: the share ``passing`` each of the ``diameters``, from 0 to 1, of the mass or of the number.
 

@@ -54,6 +54,8 @@ def damping_ratio(restitution: float) -> float:
     >>> round(damping_ratio(1.0), 12), round(damping_ratio(math.exp(-2)), 9)
     (0.0, 1.0)
     """
+    if not (is_number(restitution) and 0 <= restitution <= 1):
+        raise InputError(f"damping_ratio got restitution={restitution!r}; give a number between 0 and 1.")
     rho = min(1.0, max(restitution, _LEAST_RESTITUTION))
     return 0.0 if rho == 1.0 else brentq(lambda z: _returned(z) - rho, 1e-12, 10.0, xtol=1e-14)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..errors import InputError, check_function, is_definite
+from ..errors import InputError, check_function, explained, is_definite
 from ..problem.frames import frame
 from ..problem.laws import Law
 from ..state import State
@@ -60,6 +60,7 @@ def _numbers(label: str, value) -> np.ndarray:
         raise InputError(f"The {label} is {value!r}; give an array of numbers.") from None
 
 
+@explained
 class Constraint:
     """One unilateral constraint g(t, q) >= 0 and the law of its contact.
 
@@ -107,6 +108,7 @@ class Constraint:
         self.name = name
 
 
+@explained
 class System:
     """A system of n degrees of freedom.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...errors import InputError, as_numbers, is_number
+from ...errors import InputError, as_numbers, explained, is_number
 
 LONGEST = 1e75  # so that its fourth power, in the moments of inertia, is a number
 
@@ -38,6 +38,7 @@ def _positive(kind: str, name: str, value) -> float:
     return float(value)
 
 
+@explained
 @dataclass(frozen=True)
 class Sphere:
     """A solid sphere."""
@@ -57,6 +58,7 @@ class Sphere:
         return np.array([self.radius]), np.zeros((1, 3))
 
 
+@explained
 @dataclass(frozen=True)
 class Disk:
     """A solid disk of unit thickness, in two dimensions."""
@@ -93,12 +95,14 @@ class _Wall:
         return f"{type(self).__name__}(normal={tuple(self.normal[: self.dimension].tolist())})"
 
 
+@explained
 class Plane(_Wall):
     """A plane in three dimensions; ``normal`` points to where the bodies are."""
 
     dimension = 3
 
 
+@explained
 class HalfPlane(_Wall):
     """A half-plane in two dimensions; ``normal`` points to where the bodies are."""
 

@@ -4,12 +4,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ...errors import InputError, as_numbers
+from ...errors import InputError, as_numbers, explained
 from .balls import MassProperties, tensor
 from .polyhedra import Polyhedron, ball_of, moments, union_of_polyhedra
 from .unions import union_of_disks, union_of_spheres
 
 
+@explained
 class Cluster:
     """Several spheres or disks, or several convex polyhedra, as one rigid body.
 

@@ -37,7 +37,9 @@ class Mesh(NamedTuple):
 
 def mesh(name: str, corners, faces) -> Mesh:
     """A surface of faces with three or more corners each; corners in one place are one, faces without area none."""
-    corners = np.asarray(corners, dtype=float).reshape(-1, 3)
+    corners = np.asarray(corners, dtype=float)
+    if corners.size and (corners.ndim != 2 or corners.shape[1] != 3):
+        raise InputError(f"{name} has corners of the shape {corners.shape}; give three coordinates for each.")
     if not np.isfinite(corners).all():
         raise InputError(f"{name} has a corner that is not a finite number; mend it where it was drawn.")
     fans = [(face[0], face[k], face[k + 1]) for face in faces for k in range(1, len(face) - 1)]
@@ -53,7 +55,10 @@ def mesh(name: str, corners, faces) -> Mesh:
     place[used] = number
     triangles = place[triangles]
     a, b, c = triangles.T
-    return Mesh(name, corners[used][first], triangles[(a != b) & (b != c) & (c != a)], len(used) - len(first))
+    triangles = triangles[(a != b) & (b != c) & (c != a)]
+    if not len(triangles):
+        raise InputError(f"{name} has no face with an area; give a mesh with a surface.")
+    return Mesh(name, corners[used][first], triangles, len(used) - len(first))
 
 
 def _merged(corners, near):

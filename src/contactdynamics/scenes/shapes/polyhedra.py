@@ -309,7 +309,7 @@ class Polyhedron:
             12: np.concatenate([signs, turned(flat * (1, 1 / GOLDEN, GOLDEN))]),
             20: turned(flat * (1, 1, GOLDEN)),
         }
-        if faces not in corners:
+        if not (is_whole(faces) and faces in corners):
             raise InputError(f"Polyhedron.regular got faces={faces!r}; give 4, 6, 8, 12 or 20.")
         points = corners[faces]
         return cls(radius * points / np.sqrt((points**2).sum(axis=1, keepdims=True)))
@@ -334,7 +334,8 @@ class Polyhedron:
         _length(name, "radius", radius)
         if not (is_number(spread) and 0 <= spread <= 1):
             raise InputError(f"{name} got spread={spread!r}; give a number from 0 to 1.")
-        ratio = np.broadcast_to(as_numbers("elongation", elongation), (2,)) if np.size(elongation) in (1, 2) else None
+        ratio = as_numbers(f"{name} got elongation, which", elongation)
+        ratio = np.broadcast_to(ratio, (2,)) if ratio.shape in ((), (1,), (2,)) else None
         if ratio is None or not (np.isfinite(ratio).all() and (ratio >= 1).all()):
             raise InputError(f"{name} got elongation={elongation!r}; give a number >= 1, or two of them.")
         if not (seed is None or isinstance(seed, np.random.Generator)):
