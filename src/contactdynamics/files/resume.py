@@ -68,8 +68,8 @@ def differences(simulation, path, before_step, recorders, solver, cell) -> list[
     if other:
         told.append(
             f"The run of {path} had another {' and '.join(other)} imposed on its cell, and goes on with "
-            f"{'that' if len(other) == 1 else 'those'} of this simulation; call simulation.cell.impose(...) to go on as "
-            "it was."
+            f"{'that' if len(other) == 1 else 'those'} of this simulation; call simulation.cell.impose(...) to go on "
+            "as it was."
         )
     return [sentence for sentence in told if sentence]
 

@@ -75,8 +75,8 @@ class Solved(NamedTuple):
 def _squeezing(step: Step, active, dimension: int) -> float:
     """The work of the present pressure in an isotropic strain as fast as the imposed deformation, p V |L| h, J.
 
-    What contacts in a cell lose is the work of the pressure on grains that sink. The work of the shear itself would be a
-    poor measure: it is smaller by the friction of the sample, and vanishes where the shear stress passes through zero.
+    What contacts in a cell lose is the work of the pressure on grains that sink. The work of the shear itself would be
+    a poor measure: it is smaller by the friction of the sample, and vanishes with the shear stress.
     """
     rows = np.zeros((3, 8))
     speed = np.sqrt(np.sum(step.free[-3:, :3].T ** 2, where=step.driven))  # l |L|
