@@ -114,7 +114,7 @@ def test_wrong_pressures_gases_and_tables_are_told(tmp_path):
     with pytest.raises(cd.InputError, match="positive"):
         cd.Pressure(1, 1.0, area=-1.0)
     cell = cd.Cell((1.0, 1.0))
-    with pytest.raises(cd.InputError, match="compress afterwards"):
+    with pytest.raises(cd.InputError, match="balls find no"):
         packings.random(cell, packings.Sieve.uniform(0.1, 0.2), 0.8)
     with pytest.raises(cd.InputError, match="twice as wide"):
         packings.random(cell, packings.Sieve.uniform(0.6, 0.6), 0.4)
@@ -125,3 +125,61 @@ def test_wrong_pressures_gases_and_tables_are_told(tmp_path):
         cd.Table(tmp_path / "there.csv").begin(pressed(tmp_path, "b")[0])
     with pytest.raises(cd.InputError, match="periodic cell"):
         analysis.cell_stress(sim.frame())
+
+
+def few_in_a_cell(**options):
+    cell = cd.Cell((1.0, 1.0))
+    gas = packings.random(cell, packings.Sieve.two(1, 1.4), 0.4, count=12, seed=1)
+    scene = cd.Scene(gravity=(0, 0), cell=cell)
+    scene.material("m", density=1000)
+    scene.contact("m", "m", friction=0.3)
+    scene.add_many(gas.radii, material="m", position=gas.positions)
+    return cd.Simulation(scene, time_step=1e-3, penetration="anticipate", **options)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"stress": -5.0}, "stress=-5.0; give a positive pressure"),
+        ({"stress": {"xy": 1.0}}, "along some of the axes"),
+        ({"stress": 5.0, "longest": -1}, "longest=-1; give a positive number"),
+        ({"stress": 5.0, "quiet": "low"}, "quiet='low'"),
+    ],
+)
+def test_a_compression_that_cannot_be_is_refused_before_it_begins(given, words):
+    sim = few_in_a_cell()
+    with pytest.raises(cd.InputError, match=words):
+        packings.compress(sim, **given)
+    assert sim.steps == 0 and np.isnan(sim.cell.asked).all()
+
+
+def test_a_compression_says_what_is_missing():
+    found = packings.compress(few_in_a_cell(), 100.0, longest=0.01)
+    assert not found and "still is" in found.reason and "of what is asked" in found.reason
+
+
+def test_wrong_sizes_and_columns_are_told(tmp_path):
+    cell, sim = cd.Cell((1.0, 1.0)), few_in_a_cell()
+    with pytest.raises(cd.InputError, match="got sizes"):
+        packings.random(cell, "x", 0.3)
+    with pytest.raises(cd.InputError, match="above 0"):
+        packings.random(cell, [0.1], 0)
+    with pytest.raises(cd.InputError, match=r"count=2\.5"):
+        packings.random(cell, [0.1], 0.3, count=2.5)
+    for columns, words in (
+        ({"time": lambda simulation: 1.0}, "which every table has"),
+        ({"own": lambda simulation: "a"}, "must return a number"),
+    ):
+        with pytest.raises(cd.InputError, match=words):
+            cd.Table(tmp_path / "run.csv", columns=columns).begin(sim)
+    with pytest.raises(cd.InputError, match="dict of names"):
+        cd.Table(tmp_path / "run.csv", columns=["a"])
+
+
+def test_axes_of_a_profile_have_letters():
+    frame = few_in_a_cell().frame()
+    by_letter, by_number = analysis.profile(frame, axis="x", width=0.1), analysis.profile(frame, axis=0, width=0.1)
+    assert (by_letter.density == by_number.density).all()
+    for wrong in ("z", 2, "xy", None):
+        with pytest.raises(cd.InputError, match="give one of x, y"):
+            analysis.profile(frame, axis=wrong)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import pictured, short
-from ..errors import InputError, is_number
+from ..errors import InputError, is_number, is_whole
 from ..state import FREE
 from .forces import contact_rows, new_axes
 from .regions import positive
@@ -137,15 +137,27 @@ class Profile(NamedTuple):
         return ax
 
 
-def profile(frame, *, axis: int = -1, width: float | None = None, places=None, section: float = 1.0) -> Profile:
+def _axis(axis, dimension: int) -> int:
+    """The number of an axis given by its letter or number; the last one is -1."""
+    letters = "xyz"[:dimension]
+    if isinstance(axis, str) and len(axis) == 1 and axis in letters:
+        return letters.index(axis)
+    if is_whole(axis, -1) and axis < dimension:
+        return int(axis)
+    raise InputError(f"profile got axis={axis!r}; give one of {', '.join(letters)}, or -1 for the last one.")
+
+
+def profile(frame, *, axis: str | int = -1, width: float | None = None, places=None, section: float = 1.0) -> Profile:
     """Density, velocity and temperature along an axis, coarse grained with a Gaussian of ``width`` (a mean diameter).
 
+    ``axis`` is "x", "y" or "z", or its number, -1 for the last one.
     ``section`` is the area (length in 2D) across the axis; in a cell its volume over the extent along the axis.
     """
     _some(frame, "profile")
     if width is None and not len(frame.ball_radii):
         raise InputError("profile knows no diameter of bodies with corners; give width= in m.")
     free, d = frame.kinds == FREE, frame.dimension
+    axis = _axis(axis, d)
     x = frame.wrapped()[free][:, axis] if frame.cell is not None else frame.positions[free][:, axis]
     width = 2 * float(frame.ball_radii.mean()) if width is None else positive("width", width)
     low, high, round_ = x.min(), x.max(), False

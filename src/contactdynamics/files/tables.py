@@ -57,6 +57,9 @@ class Table:
                     f"There is a file {self.path} already; give Table another name, or overwrite=True to replace it."
                 )
             self._goes_on = True
+        twice = sorted(set(self.columns) & set(standard(simulation)))
+        if twice:
+            raise InputError(f"Table got a column {twice[0]!r}, which every table has; give it another name.")
         self._stride = self.every if isinstance(self.every, int) else max(1, round(self.every / simulation.time_step))
         self._names = list(self._row(simulation))
         if not self._goes_on:
@@ -65,7 +68,12 @@ class Table:
             self._write(simulation)
 
     def _row(self, simulation) -> dict:
-        return standard(simulation) | {name: function(simulation) for name, function in self.columns.items()}
+        row = standard(simulation)
+        for name, function in self.columns.items():
+            row[name] = function(simulation)
+            if not (is_number(row[name]) or isinstance(row[name], float)):
+                raise InputError(f"The column {name!r} of a Table is {row[name]!r}; its function must return a number.")
+        return row
 
     def _write(self, simulation) -> None:
         row = self._row(simulation)

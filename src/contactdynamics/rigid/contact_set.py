@@ -78,11 +78,13 @@ def _squeezing(step: Step, active, dimension: int) -> float:
     What contacts in a cell lose is the work of the pressure on grains that sink. The work of the shear itself would be
     a poor measure: it is smaller by the friction of the sample, and vanishes with the shear stress.
     """
+    imposed = step.free[-3:, :3].T[step.driven]
+    speed = math.sqrt(imposed @ imposed)  # l |L|
+    if speed == 0.0:
+        return 0.0
     rows = np.zeros((3, 8))
-    speed = np.sqrt(np.sum(step.free[-3:, :3].T ** 2, where=step.driven))  # l |L|
-    rows[range(dimension), range(dimension)] = speed / dimension
-    everywhere = np.ones((3, 3), dtype=bool)
-    return abs(sum([equations.cell_work(rows, everywhere) for equations in active]))
+    rows[:dimension, :dimension] = speed / dimension * np.eye(dimension)
+    return abs(sum([equations.cell_work(rows, rows[:, :3] != 0.0) for equations in active]))
 
 
 class ContactSet:

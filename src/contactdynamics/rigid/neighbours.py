@@ -369,6 +369,7 @@ class Neighbours:
         self.space, self.lists = space, None
         self.length = length  # of a cell that moves: see `equations.full`, m
         self._built = space  # in which the lists were built, and in whose places they are kept
+        self._back = None  # the present places in there, and the strain since then, where they were asked for
 
     def _kept(self) -> tuple[Spheres, float]:
         """The balls where they would be had the cell not moved since the lists were built, and the strain since then.
@@ -377,10 +378,11 @@ class Neighbours:
         """
         if self.space is self._built or self.space == self._built:
             return self.spheres, 0.0
-        now, then = (np.array(space[:9]).reshape(3, 3) for space in (self.space, self._built))
-        back = then @ np.linalg.inv(now)
-        strain = float(np.abs(np.linalg.inv(back) - np.eye(3)).sum())
-        return self.spheres._replace(places=np.ascontiguousarray(self.places @ back.T)), strain
+        if self._back is None:
+            (now, from_now), (then, from_then) = (np.array(s[:18]).reshape(2, 3, 3) for s in (self.space, self._built))
+            strain = float(np.abs(now @ from_then - np.eye(3)).sum())
+            self._back = np.ascontiguousarray(self.places @ (then @ from_now).T), strain
+        return self.spheres._replace(places=self._back[0]), self._back[1]
 
     def derive(self, model) -> None:
         """Follow the balls and planes of the model: at the start, when bodies come or go, or are sorted."""
@@ -411,7 +413,7 @@ class Neighbours:
     def place(self, model) -> None:
         """Put balls and planes where their bodies are."""
         bodies, balls, planes, flats = model.bodies, model.balls, model.planes, self.flats
-        self._position = bodies.position
+        self._position, self._back = bodies.position, None
         place_all(bodies.position, bodies.orientation, balls.centre, balls.body, self.places, planes.normal, flats.body,
                   flats.points, flats.normals)  # fmt: skip
 
@@ -443,7 +445,7 @@ class Neighbours:
                     self._built, self._moved[:moved], spheres, rows, h, far, self._near, lists
                 ):
                     return
-        self._built = self.space
+        self._built, self._back = self.space, None
         self.lists = build(self.space, self.spheres, rows, h, far, self.smallest)
 
     def extend(self, lists: Lists | None, model) -> None:

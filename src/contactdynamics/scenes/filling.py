@@ -35,8 +35,8 @@ def random(cell, sizes, fraction: float, *, count: int | None = None, seed: int 
     d, rng = cell.dimension, np.random.default_rng([seed, 977])
     if not (is_number(fraction) and 0 < fraction <= MOST[d]):
         raise InputError(
-            f"packings.random got fraction={fraction!r}; balls find random places up to {MOST[d]}: take less, and "
-            "packings.compress afterwards."
+            f"packings.random got fraction={fraction!r}; give a number above 0, up to {MOST[d]}: beyond, balls find no "
+            "random places, and packings.compress makes it denser."
         )
     if not (count is None or is_whole(count, 1)):
         raise InputError(f"packings.random got count={count!r}; give a whole number.")
@@ -132,10 +132,18 @@ def compress(sim, stress, until="still", *, longest: float = math.inf, quiet: fl
         raise InputError("compress got a simulation without a cell; make its scene with cell=Cell(...).")
     if not (until == "still" or (is_number(until) and until > 0)):
         raise InputError(f'compress got until={until!r}; give "still" or a duration (s).')
+    for name, value in (("longest", longest), ("quiet", quiet), ("error", error)):
+        if not ((is_number(value) or value == math.inf) and value > 0):
+            raise InputError(f"compress got {name}={value!r}; give a positive number.")
+    normal = np.diag(sim.cell_motion.cell.changed(None, stress).stress)
+    if not (np.isfinite(normal).any() and np.nanmin(normal) > 0):
+        raise InputError(
+            f"compress got stress={stress!r}; give a positive pressure, or positive stresses along some of the axes, "
+            'such as {"xx": 1e3, "yy": 1e3}.'
+        )
     sim.cell.impose(stress=stress)
     begin, steps = sim.time, sim.steps
-    asked = sim.cell.asked
-    mean = np.nanmean(np.abs(np.diag(asked)))
+    asked, mean = sim.cell.asked, float(np.nanmean(normal))
     while True:
         sim.step()
         spent = sim.time - begin
@@ -147,9 +155,16 @@ def compress(sim, stress, until="still", *, longest: float = math.inf, quiet: fl
             energy = sim.ledger.kinetic
             wrong = np.nanmax(np.abs(sim.cell.stress - asked)) / mean
             if energy <= quiet * mean * sim.cell.volume and wrong <= error:
-                reason, done = f"still: kinetic energy {energy:.2g}, stress within {wrong:.1%} of what is asked", True
+                reason, done = f"still: kinetic energy {energy:.2g} J, stress within {wrong:.1%} of what is asked", True
                 break
         if spent >= longest:
-            reason, done = f"not still after {longest:g}: kinetic energy {sim.ledger.kinetic:.2g}", False
+            wrong = np.nanmax(np.abs(sim.cell.stress - asked)) / mean
+            reason, done = (
+                (
+                    f"not still after {longest:g} s: kinetic energy {sim.ledger.kinetic:.2g} J (still is "
+                    f"{quiet * mean * sim.cell.volume:.2g}), stress within {wrong:.1%} of what is asked"
+                ),
+                False,
+            )
             break
     return Compression(done, reason, spent, sim.steps - steps, sim.cell.volume, sim.cell.stress)
