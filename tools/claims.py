@@ -9,7 +9,7 @@ time, are listed with their commands; how many of all numbers are checked is sai
 A claim is [words, number, path]: the words stand on the page, the number in the words, and the path leads to the value:
 in the results of an experiment (`cdyn run`), or in the names that the code of a page leaves (`code of PAGE`). A number
 holds to half of its last digit; "~" before the path: within a factor of 3 (what rounding leaves); "<": at most that;
-"-1%" after it: what a ratio is above 1, in per cent.
+"-1%" after it: what a ratio is above 1, in per cent; "one over two" is the ratio of the values of two paths.
 """
 
 import argparse
@@ -73,6 +73,9 @@ def holds(number: str, path: str, value: float) -> bool:
 def value_of(results, path: str) -> float:
     """What a path such as "error/0.1" or "curve/events/error/3" leads to."""
     path, gain, _ = path.lstrip("~<").partition("-1%")
+    if " over " in path:
+        one, two = path.split(" over ")
+        return value_of(results, one) / value_of(results, two)
     for part in path.split("/"):
         results = results[int(part)] if isinstance(results, list | tuple) else results[part]
     return 100 * (float(results) - 1) if gain else float(results)

@@ -31,6 +31,8 @@ class Sieve:
             raise InputError(f"Sieve got {d.shape} diameters and {p.shape} shares; give as many of both, two at least.")
         if not (np.isfinite(d).all() and d[0] > 0 and (np.diff(d) >= 0).all()):
             raise InputError(f"Sieve got the diameters {diameters}; give positive lengths in growing order.")
+        if d[0] < max(1e-100, 1e-9 * d[-1]):  # numbers by mass go as 1 / d^3
+            raise InputError(f"Sieve got diameters from {d[0]:g} to {d[-1]:g}; give a largest up to 1e9 smallest ones.")
         if not (p[0] == 0 and p[-1] == 1 and (np.diff(p) >= 0).all()):
             raise InputError(f"Sieve got the shares {passing}; they must grow from 0 to 1.")
 
