@@ -132,7 +132,7 @@ def test_what_is_given_back_goes_up_the_row():
     """Each contact of a column has lost 2 LOST: all are opened to about KEPT, and the work is that against gravity."""
     sim = tower(5, max_iterations=1000, tolerance=1e-8)
     sim.step()
-    sim.contact_set.searches[0].found.lost[:] = 2 * LOST * R
+    sim.contact_set.searches[0].found.lost[:] = sim.contact_set.lost = 2 * LOST * R
     sim.bodies.position[1:, 2] -= 2 * LOST * R * np.arange(1, 6)
     place = sim.positions.copy()
     sim.step()

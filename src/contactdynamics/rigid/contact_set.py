@@ -33,7 +33,7 @@ from .solvers import EXACT, error_of, scratch_arrays
 from .space import OPEN, Periodic, wrapped
 from .step import Goal, Step
 from .threads import Team
-from .together import FINE, NOTHING, Together, accept, move, velocities
+from .together import FINE, NOTHING, Together, accept, move, newly_touched, velocities
 
 SEARCHES = (BallSearch, PolygonSearch, PolyhedronSearch)
 EQUATIONS = (Diagonal, Border, Full, Planar, Spatial, Cellular)
@@ -96,6 +96,7 @@ class ContactSet:
         self._kinds_of_search = tuple(kind() for kind in SEARCHES)
         self.searches, self.equations, self.count = [], [], 0  # active contacts of all kinds
         self._together = Together()
+        self.lost = 0.0  # not less than any contact has lost, m
 
     def thin(self) -> None:
         """From the next `derive` on have at most four contacts in a joint of polyhedra."""
@@ -121,7 +122,7 @@ class ContactSet:
         self.equations = [old.get(type(kind), kind) for kind in kinds]  # their arrays have room already
         for equations in self.equations:
             equations.clear()
-        self.count = 0
+        self.count, self._active = 0, []  # of the equations, those that have contacts
         self._numbers, self._scratch = np.array([e.number for e in self.equations], dtype=np.int64), None
         self._as_found = None
 
@@ -152,9 +153,12 @@ class ContactSet:
 
     def fill(self, model, step: Step, rows, mobility: Mobility) -> float:
         """The equations of the active contacts, with the first guess added to ``rows``; returns sum (rho b)^2."""
-        counts = {number: count for search in self.searches for number, count in search.counts().items()}
+        counts = {}
+        for search in self.searches:
+            counts |= search.counts()
         plans = tuple([equations.make_room(counts[equations.number]) for equations in self.equations])
-        self.count = sum([equations.count for equations in self.equations])
+        self._active = [equations for equations in self.equations if equations.count]
+        self.count = sum([equations.count for equations in self._active])
         if not self.count:
             return 0.0
         if counts.get(DIAGONAL) or counts.get(BORDER) or self.count > SMALL:
@@ -165,11 +169,10 @@ class ContactSet:
             for equations, plan in zip(self.equations, plans, strict=True):
                 as_found(plan, equations.count)
             self._as_found = counts
-        return sum(
-            equations.fill(model, self.near, self._home[equations.number].found, step, rows, mobility)
-            for equations in self.equations
-            if equations.count
-        )
+        scale = 0.0
+        for equations in self._active:
+            scale += equations.fill(model, self.near, self._home[equations.number].found, step, rows, mobility)
+        return scale
 
     def solve(self, model, step: Step, rows, settings: Settings) -> Solved:
         """Solve the contacts; with anticipation, again as long as the solution closes gaps of pairs left out."""
@@ -183,11 +186,10 @@ class ContactSet:
             sweeps, steps = sweeps + (found.iterations if found else 0), steps + answer.iterations
             begun = [search.status.copy() for search in self.searches] if step.anticipate else []
             cone, size = 0.0, 0.0
-            for equations in self.equations:
-                if equations.count:
-                    home = self._home[equations.number].found
-                    one, more = equations.store(home, rows, mobility, settings.tolerance)
-                    cone, size = max(cone, one), size + more
+            for equations in self._active:
+                home = self._home[equations.number].found
+                one, more = equations.store(home, rows, mobility, settings.tolerance)
+                cone, size = max(cone, one), size + more
             if not (step.anticipate and self._more(model, step, rows, begun)):
                 cone = cone / math.sqrt(size) if size > 0 else 0.0
                 if not found:
@@ -209,13 +211,12 @@ class ContactSet:
         if first:
             # what such a step leaves would stay as a displacement; 1e-13 is a rounding
             tolerance = min(tolerance, max(1e-13, tolerance * min(search.first for search in self._resting)))
-        active = [equations for equations in self.equations if equations.count]
-        ahead, shared = all(equations.ahead for equations in active), 0 if self.cell_mass is None else 3
-        bodies = self._touched(active, len(rows))
-        worth = self._worth(bodies) if self._able(settings, active) else math.inf
+        ahead, shared = all(equations.ahead for equations in self._active), 0 if self.cell_mass is None else 3
+        bodies = self._touched(rows)
+        worth = self._worth(bodies) if self._able(settings) else math.inf
         if worth < math.inf and not self._resting and self.count <= bodies:
             tolerance *= ROW  # a row or a tower: its far end learns of a push at once, for less than sweeps would take
-        work = _squeezing(step, active, mobility.dimension) if shared else 0.0
+        work = _squeezing(step, self._active, mobility.dimension) if shared else 0.0
         goal = Goal(
             float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), work, shared, worth
         )
@@ -245,32 +246,31 @@ class ContactSet:
 
     def _guess(self, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings) -> None:
         """Begin with what would hold all contacts as they are, where that is nearer to a solution than nothing."""
-        active = [equations for equations in self.equations if equations.count]
-        if not self._able(settings, active):
+        if not self._able(settings):
             return
         before = self._measured(rows, mobility, kinds, goal, settings)
-        written = self._together.guess(active, rows, step.free, mobility)
+        written = self._together.guess(self._active, rows, step.free, mobility)
         if written is None:
             return
         after = self._measured(rows, mobility, kinds, goal, settings)
         if not error_of(after.residual, after.left) < error_of(before.residual, before.left):
-            accept(active, written, np.zeros((self.count, mobility.dimension)))
+            accept(self._active, written, np.zeros((self.count, mobility.dimension)))
             rows[:, :6] = step.free[:, :6]
 
     def _measured(self, rows, mobility, kinds, goal: Goal, settings: Settings):
         """The errors of what is there, as a `Solution`."""
         return ALONE(settings.solver, rows, mobility, kinds, goal._replace(max_iterations=0), self._scratch)
 
-    def _touched(self, active, count: int) -> int:
+    def _touched(self, rows) -> int:
         """Bodies that move and touch something, so that those elsewhere change nothing; all of them in a heap."""
-        movable = self._scratch.movable
-        if self._resting or self.count > SLENDER * len(movable):
-            return len(movable)
-        touched = np.zeros(count, dtype=bool)
-        for equations in active:
+        movable = len(self._scratch.movable)
+        if self._resting or self.count > SLENDER * movable:
+            return movable
+        touched, count = np.zeros(len(rows), dtype=np.bool_), 0
+        for equations in self._active:
             contacts = equations.kind().contacts
-            touched[contacts.a] = touched[contacts.b] = True
-        return int(np.count_nonzero(touched[movable]))
+            count += newly_touched(contacts.a, contacts.b, rows, touched)
+        return count
 
     def _worth(self, bodies: int) -> float:
         """Sweeps that take as long as solving all contacts together: towers and rows of balls are easy to eliminate."""
@@ -278,9 +278,9 @@ class ContactSet:
             return math.inf
         return (WORTH if self._resting else SWIFT) * max(1.0, self.count / OF)
 
-    def _able(self, settings: Settings, active) -> bool:
-        """Whether the contacts of the equations ``active`` may be solved all together."""
-        return settings.together and self.cell_mass is None and all(equations.able for equations in active)
+    def _able(self, settings: Settings) -> bool:
+        """Whether the contacts may be solved all together."""
+        return settings.together and self.cell_mass is None and all(equations.able for equations in self._active)
 
     def _sweep(self, model, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings):
         """Sweeps and, where they are not enough, all contacts together."""
@@ -289,8 +289,7 @@ class ContactSet:
         error = error_of(found.residual, found.left)
         if not settings.together or error <= goal.tolerance:
             return found, NOTHING
-        active = [equations for equations in self.equations if equations.count]
-        if not self._able(settings, active):
+        if not self._able(settings):
             why = "tension and moments" if self.cell_mass is None else "cells that move"
             return found, NOTHING._replace(told=f"{why} are left to the sweeps")
         done, steps = found.iterations, 0
@@ -298,7 +297,7 @@ class ContactSet:
         for hard in (goal.tolerance < FINE, True):
             for _ in range(TRIES):  # the residual that is needed follows from what is left with the present one
                 bound = max(goal.tolerance * min(1.0, found.residual / error), min(goal.tolerance, EXACT))
-                answer = self._together.solve(active, rows, step.free, mobility, goal.scale, bound, hard)
+                answer = self._together.solve(self._active, rows, step.free, mobility, goal.scale, bound, hard)
                 found = self._measured(rows, mobility, kinds, goal, settings)
                 error, steps = error_of(found.residual, found.left), steps + answer.iterations
                 if error <= settings.tolerance or found.residual > settings.tolerance:
@@ -319,16 +318,15 @@ class ContactSet:
             raise InputError(
                 "A solver of your own gets a ContactProblem, which knows no cell that moves; take another."
             )
-        active = [equations for equations in self.equations if equations.count]
         b, d, inverse = model.bodies, model.dimension, np.empty((len(rows), 3, 3))
         motion.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse, b.held)
-        written = [equations.explicit(rows, d) for equations in active]
-        gaps = [self._home[e.number].candidates().gap[x.place] for e, x in zip(active, written, strict=True)]
+        written = [equations.explicit(rows, d) for equations in self._active]
+        gaps = [self._home[e.number].candidates().gap[x.place] for e, x in zip(self._active, written, strict=True)]
         problem = assembly.assemble(b, step.free, inverse, written, gaps, d)
         guess = np.concatenate([x.impulse[:, :d] for x in written])
         impulses, report = solve(problem, guess, solver=settings.own, tolerance=goal.tolerance,
                                  max_iterations=goal.max_iterations)  # fmt: skip
-        accept(active, written, impulses)
+        accept(self._active, written, impulses)
         moves = assembly.free_directions(b, d)
         speeds = velocities(step.free, d)
         speeds[moves] = problem.body_velocities(impulses)
@@ -371,9 +369,8 @@ class ContactSet:
 
     def book(self, model, step: Step, rows, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
-        for equations in self.equations:
-            if equations.count:
-                equations.book(self._home[equations.number].found, step, rows, model.bodies, works)
+        for equations in self._active:
+            equations.book(self._home[equations.number].found, step, rows, model.bodies, works)
 
     def recover(self, model, step: Step, rows, above, keep, most) -> float:
         """Open overlaps above a bound, both over the size of the smaller body; returns the work against gravity.
@@ -383,7 +380,7 @@ class ContactSet:
         """
         work = 0.0
         for search in self.searches:
-            mine = [e for e in self.equations if e.number in search.equations and e.count]
+            mine = [e for e in self._active if e.number in search.equations]
             if mine:
                 which = np.concatenate([e.places for e in mine]).astype(np.int64)
                 opening = 0.5 * step.h * np.concatenate([e.separations(rows) for e in mine])
@@ -392,9 +389,9 @@ class ContactSet:
 
     def lose(self, step: Step, rows) -> None:
         """After the solution: note how much deeper the contacts are than their laws have them."""
-        for equations in self.equations:
-            if equations.count:
-                equations.lose(self._home[equations.number].found, step, rows)
+        self.lost = 0.0
+        for equations in self._active:
+            self.lost = max(self.lost, equations.lose(self._home[equations.number].found, step, rows))
 
     def give_back(self, model, step: Step, rows) -> float:
         """After `detect`: open again what contacts have lost by what solvers left, where it is more than `LOST`.
@@ -402,6 +399,8 @@ class ContactSet:
         Bodies are moved apart until none has lost more than `KEPT` of the size of the smaller body; velocities stay as
         they are. Returns the work against gravity.
         """
+        if self.lost <= LOST * self.near.smallest:
+            return 0.0
         works = [search.give_back(model, LOST, KEPT) for search in self.searches]
         if all(work is None for work in works):
             return 0.0
@@ -506,6 +505,7 @@ class ContactSet:
         """Take over the memory of a checkpoint."""
         for search in self._kinds_of_search:
             search.restore(checkpoint)
+        self.lost = math.inf  # the next step finds out
 
     def forget(self) -> None:
         """Drop contacts, memory and neighbours; arrays handed out before stay as they are."""

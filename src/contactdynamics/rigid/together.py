@@ -247,6 +247,18 @@ def move(rows, free, which, v, d):
 
 
 @kernel
+def newly_touched(a, b, rows, touched):
+    """How many bodies that move are touched by contacts of ``a`` and ``b`` (m,) first: ``touched`` (N,) are others."""
+    count = 0
+    for k in range(a.size):
+        for i in (a[k], b[k]):
+            if not touched[i] and rows[i, 6] > 0.0:
+                count += 1
+            touched[i] = True
+    return count
+
+
+@kernel
 def nodes(free, a, b):
     """The rows of the bodies that contacts between ``a`` and ``b`` (m,) can move; for each row its node, or -1."""
     node, count = np.full(free.shape[0], -1), 0

@@ -119,8 +119,8 @@ class Equations(Protocol):
     def book(self, found, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4): normal, tangential, rolling, drive."""
 
-    def lose(self, found, step, rows) -> None:
-        """Keep with those ``found`` by how much they are deeper than the law has them."""
+    def lose(self, found, step, rows) -> float:
+        """Keep with those ``found`` by how much they are deeper than the law has them; returns the largest, m."""
 
     def separations(self, rows) -> np.ndarray:
         """(count,) U_n, m/s, in the order of `places`."""

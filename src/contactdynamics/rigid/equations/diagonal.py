@@ -17,7 +17,7 @@ from ..._jit import kernel
 from ...scenes.materials import FRICTION_1, RHO, STATIC
 from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
 from ..search.contract import DIAGONAL
-from ..search.pairs import pair_size
+from ..search.pairs import kept, pair_size
 from .contract import (
     KERNELS,
     START,
@@ -403,12 +403,15 @@ def write_frames(row, flat, out):
 
 @kernel
 def lose(rows, contacts, h, lost):
-    """Enter into ``lost`` (K,) of the pairs what the solver left."""
+    """Enter into ``lost`` (K,) of the pairs what the solver left; returns the largest."""
+    most = 0.0
     for k in range(contacts.pair.size):
         a, b, c, at = contacts.a[k], contacts.b[k], contacts.row[k], contacts.pair[k]
         x, y, z = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[b, 2] - rows[a, 2]  # spins do not open it
         x, y, z = with_image(rows, contacts, k, x, y, z)
         lost[at] = lost_after(lost[at], x * c[NX] + y * c[NY] + z * c[NZ], c[TARGET], h)
+        most = max(most, lost[at])
+    return most
 
 
 @kernel
@@ -436,13 +439,16 @@ class Diagonal(Held):
 
     number, ahead, able = DIAGONAL, True, True
     arrays, more, kernels = staticmethod(diagonal_contacts), (1.03, 16), KERNELS[DiagonalContacts]
+    memory, _alone = staticmethod(kept), False  # whether all pairs of the search are of this kind
 
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the pairs."""
-        return int(np.count_nonzero(self.active.pair < self.active.pair[k]))
+        pair = self.active.pair
+        return int(pair[k]) if self._alone else int(np.count_nonzero(pair < pair[k]))
 
     def fill(self, model, near, pairs, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
+        self._alone = self.count == len(pairs.first)
         return fill_contacts(
             pairs, self.number, model.balls.radius, step, rows, model.laws, mobility, self._plan.few, self.active
         )
@@ -451,9 +457,9 @@ class Diagonal(Held):
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
         book_contacts(step.before, rows, bodies.kind, step.driven, pairs.law, self.active, works)
 
-    def lose(self, pairs, step, rows) -> None:
-        """Keep with the pairs by how much they are deeper than the law has them."""
-        lose(rows, self.active, step.h, pairs.lost)
+    def lose(self, pairs, step, rows) -> float:
+        """Keep with the pairs by how much they are deeper than the law has them; returns the largest, m."""
+        return lose(rows, self.active, step.h, pairs.lost)
 
     def acting(self) -> tuple:
         """(count, 3) the impulses, in space."""

@@ -18,7 +18,7 @@ from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, 
 from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
 from ..motion import is_held
 from ..search.contract import FULL
-from ..search.pairs import pair_size
+from ..search.pairs import kept, pair_size
 from ..space import image
 from .contract import (
     KERNELS,
@@ -384,12 +384,14 @@ def separations(rows, contacts):
 
 @kernel
 def lose(rows, contacts, h, lost):
-    """Enter into ``lost`` (K,) of the pairs what the solver left."""
-    u = np.empty(3)
+    """Enter into ``lost`` (K,) of the pairs what the solver left; returns the largest."""
+    most, u = 0.0, np.empty(3)
     for k in range(contacts.pair.size):
         contact_velocity(rows, contacts, k, u)
         at = contacts.pair[k]
         lost[at] = lost_after(lost[at], u[0], contacts.target[k, 0], h)
+        most = max(most, lost[at])
+    return most
 
 
 @kernel
@@ -423,6 +425,7 @@ class Full(Held):
 
     number, ahead = FULL, False
     arrays, unknowns, kernels = staticmethod(full_contacts), 6, KERNELS[FullContacts]
+    memory = staticmethod(kept)
 
     @property
     def able(self) -> bool:
@@ -458,9 +461,9 @@ class Full(Held):
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
         book_contacts(step.before, rows, bodies, step.driven, pairs.law, self.active, works)
 
-    def lose(self, pairs, step, rows) -> None:
-        """Keep with the pairs by how much they are deeper than the law has them."""
-        lose(rows, self.active, step.h, pairs.lost)
+    def lose(self, pairs, step, rows) -> float:
+        """Keep with the pairs by how much they are deeper than the law has them; returns the largest, m."""
+        return lose(rows, self.active, step.h, pairs.lost)
 
     def acting(self) -> tuple:
         """(count, 3) impulses and moments, in the frames."""

@@ -4,6 +4,8 @@
 polygons and polyhedra, whose contacts stand in the order of their touches.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..._jit import kernel
@@ -94,12 +96,18 @@ class Held:
         """Of the components ``driven`` (3, 3) of a moving cell, the last of ``rows``, on the present impulses, J."""
         return 0.0
 
-    def lose(self, found, step, rows) -> None:
+    def lose(self, found, step, rows) -> float:
         """Nothing is kept where quiet steps are improved."""
+        return 0.0
+
+    @staticmethod
+    def memory(found) -> NamedTuple:
+        """Those arrays of ``found`` that are stored."""
+        return found
 
     def store(self, found, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse, moment and status with those ``found``; the largest distance to a cone and sum |P|^2."""
-        return self.kernels.store(rows, self.active, mobility.kappa, tolerance, found)
+        return self.kernels.store(rows, self.active, mobility.kappa, tolerance, self.memory(found))
 
     def separations(self, rows) -> np.ndarray:
         """(count,) U_n."""

@@ -14,9 +14,9 @@ from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, 
 from ...state import FREE, OPEN, SEPARATING
 from ..motion import by_direction
 from ..space import image, shortest
-from .contract import BORDER, DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap
+from .contract import BORDER, DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap, head_of
 from .laws import joint_rows, own_law
-from .pairs import Pairs, deepest_pair, head_of, lost_most, pair_arrays, recall, renumber
+from .pairs import Pairs, deepest_pair, lost_most, pair_arrays, recall, renumber
 from .recovery import recover_pairs
 
 ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers, and taken as such
@@ -264,7 +264,7 @@ class BallSearch:
 
     def forget(self) -> None:
         """Drop contacts and memory; arrays handed out before stay as they are."""
-        self.found = pair_arrays(0)
+        self.found = self._last = pair_arrays(0)
         self._own_arrays()
 
     def _own_arrays(self) -> None:
@@ -291,17 +291,14 @@ class BallSearch:
         self.present = not outlined.all()
         touched = simple_body[balls.body[~outlined]].all() and simple_body[planes.body].all()
         self.all_diagonal = not self.present or bool(touched and simple_law.all())
+        moves = near.length > 0.0
+        self.equations = (DIAGONAL,) + (FULL,) * (not self.all_diagonal) + (BORDER,) * moves
         self.rules = Rules(
             model.law_index, simple_law, sticky, near_by, simple_body, outlined, bool(sticky.any()),
-            bool(outlined.any()), balls.material, not self.all_diagonal, near.length > 0.0, near.length,
+            bool(outlined.any()), balls.material, not self.all_diagonal, moves, near.length,
             joint_rows(model),
         )  # fmt: skip
         return self.present
-
-    @property
-    def equations(self) -> tuple:
-        """Numbers of the equations that the pairs may belong to."""
-        return (DIAGONAL,) + (FULL,) * (not self.all_diagonal) + (BORDER,) * self.rules.border
 
     @property
     def needs_inertia(self) -> bool:
@@ -338,7 +335,7 @@ class BallSearch:
             else:
                 self._spare = pair_arrays(room, self._scratch)
         self._spare, self._filled = self._filled, out
-        self.found = head_of(out, total, count)
+        self._last, self.found = self.found, head_of(out, total, count, self._last)
         if self.rules.border and not self.all_diagonal:
             self._across = np.empty(total, dtype=bool)
             crossing(near.space, near.places, self.found, self._across)
@@ -351,8 +348,11 @@ class BallSearch:
 
     def counts(self) -> dict:
         """How many pairs belong to which equations."""
-        counts = {number: int(np.count_nonzero(self.found.kind == number)) for number in self.equations[1:]}
-        return {DIAGONAL: len(self.found.kind) - sum(counts.values())} | counts
+        counts, rest = {}, len(self.found.kind)
+        for number in self.equations[1:]:
+            counts[number] = int(np.count_nonzero(self.found.kind == number))
+            rest -= counts[number]
+        return {DIAGONAL: rest} | counts
 
     def points(self, near, places) -> np.ndarray:
         """(k, 3) where the pairs in these ``places`` touch: halfway in the gap."""
@@ -402,8 +402,6 @@ class BallSearch:
     def give_back(self, model, above, keep) -> float | None:
         """Open what contacts have lost: see `ContactSet.give_back`."""
         pairs, radius, bodies = self.found, model.balls.radius, model.bodies
-        if pairs.lost.max(initial=0.0) <= above * radius.min():
-            return None
         if lost_most(pairs.lost, pairs.first, pairs.second, pairs.balls, radius) <= above:
             return None
         every = np.arange(len(pairs.lost))

@@ -35,6 +35,16 @@ class Candidates(NamedTuple):
     across: np.ndarray = np.zeros(0, dtype=bool)  # (K,) acts on a moving cell, beside `BORDER`; (0,) where none does
 
 
+def head_of(filled, count: int, split: int, known):
+    """The first ``count`` rows of a list that was ``filled``, which ends with ``split``; ``known`` where it is these.
+
+    A search fills two lists in turn, and mostly finds as many contacts as two steps before.
+    """
+    if known[0].base is filled[0] and len(known[0]) == count and known[-1] == split:
+        return known
+    return type(filled)(*[array[:count] for array in filled[:-1]], split)
+
+
 class Overlap(NamedTuple):
     """The deepest places."""
 

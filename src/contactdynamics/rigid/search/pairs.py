@@ -42,9 +42,17 @@ def pair_arrays(room: int, scratch: Pairs | None = None) -> Pairs:
     return pairs if scratch is None else pairs._replace(**{name: getattr(scratch, name)[:room] for name in SCRATCH})
 
 
-def head_of(pairs: Pairs, count: int, balls: int) -> Pairs:
-    """The first ``count`` pairs, ``balls`` of them of balls."""
-    return Pairs(*[array[:count] for array in pairs[:-1]], balls)
+class Kept(NamedTuple):
+    """What the equations store with the pairs: see `Pairs`."""
+
+    impulse: np.ndarray
+    moment: np.ndarray
+    status: np.ndarray
+
+
+def kept(pairs: Pairs) -> Kept:
+    """Those arrays alone: a kernel takes fewer of them faster."""
+    return Kept(pairs.impulse, pairs.moment, pairs.status)
 
 
 def renumber(pairs: Pairs, order: np.ndarray) -> Pairs:

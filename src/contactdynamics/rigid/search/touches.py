@@ -39,8 +39,3 @@ def touch_arrays(room: int, dimension: int = 2) -> Touches:
         np.zeros((room, 6), dtype=np.int32), *(np.zeros(room, dtype=np.uint32) for _ in range(2)), np.zeros(room),
         np.zeros((room, 1 + 2 * dimension)), np.zeros((room, 3 * dimension - 3)), np.zeros(room, dtype=np.int8), 0,
     )  # fmt: skip
-
-
-def head_of(touches: Touches, count: int, planes: int) -> Touches:
-    """The first ``count`` rows."""
-    return Touches(*[array[:count] for array in touches[:-1]], planes)

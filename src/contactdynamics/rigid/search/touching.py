@@ -11,10 +11,10 @@ from ...state import OPEN, SEPARATING
 from ..motion import invert_inertia
 from ..space import Open, images
 from .balls import HERE, normal_velocity
-from .contract import CELLULAR, Candidates, Outlook, Overlap
+from .contract import CELLULAR, Candidates, Outlook, Overlap, head_of
 from .ghosts import ghosts, lay, of_bodies, of_ghosts
 from .laws import joint_rows, with_ghosts
-from .touches import FIRST, SECOND, SIZE, Rules, Touches, head_of, touch_arrays
+from .touches import FIRST, SECOND, SIZE, Rules, Touches, touch_arrays
 
 ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
 
@@ -71,7 +71,7 @@ class Touching:
 
     def forget(self) -> None:
         """Drop contacts and memory; arrays handed out before stay as they are."""
-        self.found = touch_arrays(0, self.dimension)
+        self.found = self._last = touch_arrays(0, self.dimension)
         self._own_arrays()
 
     def _own_arrays(self) -> None:
@@ -149,7 +149,7 @@ class Touching:
     def _take(self, filled: Touches, total: int, planes: int) -> int:
         """Have the first ``total`` contacts of what was ``filled``."""
         self._spare, self._filled = self._filled, filled
-        self.found = head_of(filled, total, planes)
+        self._last, self.found = self.found, head_of(filled, total, planes, self._last)
         return total
 
     @classmethod
