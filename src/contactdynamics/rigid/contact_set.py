@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import clock
+from .._jit import Settled, clock
 from ..errors import InputError
 from ..problem.solving import solve
 from ..scenes.frames import no_contacts
@@ -125,6 +125,7 @@ class ContactSet:
         self.count, self._active = 0, []  # of the equations, those that have contacts
         self._numbers, self._scratch = np.array([e.number for e in self.equations], dtype=np.int64), None
         self._as_found = None
+        self._arrange, self._solvers = Settled(arrange), {}
 
     # ---- the verbs of a step -----------------------------------------------------------------------------------------
 
@@ -163,7 +164,7 @@ class ContactSet:
             return 0.0
         if counts.get(DIAGONAL) or counts.get(BORDER) or self.count > SMALL:
             candidates = tuple([search.candidates() for search in self.searches])
-            arrange(self._wrapped(model), rows, self.near.reach, candidates, plans, self._numbers)
+            self._arrange(self._wrapped(model), rows, self.near.reach, candidates, plans, self._numbers)
             self._as_found = None
         elif counts != self._as_found:  # one thread, and nothing to gain by another order
             for equations, plan in zip(self.equations, plans, strict=True):
@@ -259,7 +260,14 @@ class ContactSet:
 
     def _measured(self, rows, mobility, kinds, goal: Goal, settings: Settings):
         """The errors of what is there, as a `Solution`."""
-        return ALONE(settings.solver, rows, mobility, kinds, goal._replace(max_iterations=0), self._scratch)
+        return self._swept(ALONE, settings.solver, rows, mobility, kinds, goal._replace(max_iterations=0))
+
+    def _swept(self, team: Team, solver, rows, mobility, kinds, goal: Goal):
+        """The `Solution` of a kernel of `solvers`."""
+        settled = self._solvers.get((team, solver))
+        if settled is None:
+            settled = self._solvers[team, solver] = Settled(solver)
+        return team(settled, rows, mobility, kinds, goal, self._scratch)
 
     def _touched(self, rows) -> int:
         """Bodies that move and touch something, so that those elsewhere change nothing; all of them in a heap."""
@@ -285,7 +293,7 @@ class ContactSet:
     def _sweep(self, model, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings):
         """Sweeps and, where they are not enough, all contacts together."""
         team = settings.team if self.count > SMALL else ALONE
-        found = team(settings.solver, rows, mobility, kinds, goal, self._scratch)
+        found = self._swept(team, settings.solver, rows, mobility, kinds, goal)
         error = error_of(found.residual, found.left)
         if not settings.together or error <= goal.tolerance:
             return found, NOTHING
@@ -306,7 +314,7 @@ class ContactSet:
                 break
             if done < goal.max_iterations:
                 more = goal._replace(max_iterations=goal.max_iterations - done, worth=math.inf)
-                found = team(settings.solver, rows, mobility, kinds, more, self._scratch)
+                found = self._swept(team, settings.solver, rows, mobility, kinds, more)
                 done, error = done + found.iterations, error_of(found.residual, found.left)
             if error <= settings.tolerance or not answer.iterations:
                 break

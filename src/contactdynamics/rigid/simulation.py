@@ -258,10 +258,11 @@ class Simulation(Access):
             self.derive()
 
     def _settings(self) -> Settings:
+        tolerance, most = float(self.tolerance), int(self.max_iterations)
         if callable(self.solver):
-            return Settings(self.tolerance, self.max_iterations, SOLVERS["nlgs"], self._team, own=self.solver)
+            return Settings(tolerance, most, SOLVERS["nlgs"], self._team, own=self.solver)
         name, together = ("accelerated", True) if self.solver == "auto" else (self.solver, False)
-        return Settings(self.tolerance, self.max_iterations, SOLVERS[name], self._team, together)
+        return Settings(tolerance, most, SOLVERS[name], self._team, together)
 
     def _free_motion(self) -> tuple[Step, np.ndarray]:
         """Drive, drift to the midpoint, and give the bodies the free velocity u_r that they have without contacts.

@@ -439,7 +439,8 @@ class Diagonal(Held):
 
     number, ahead, able = DIAGONAL, True, True
     arrays, more, kernels = staticmethod(diagonal_contacts), (1.03, 16), KERNELS[DiagonalContacts]
-    memory, _alone = staticmethod(kept), False  # whether all pairs of the search are of this kind
+    filling, memory = staticmethod(fill_contacts), staticmethod(kept)
+    _alone = False  # whether all pairs of the search are of this kind
 
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the pairs."""
@@ -449,7 +450,7 @@ class Diagonal(Held):
     def fill(self, model, near, pairs, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         self._alone = self.count == len(pairs.first)
-        return fill_contacts(
+        return self._fill(
             pairs, self.number, model.balls.radius, step, rows, model.laws, mobility, self._plan.few, self.active
         )
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import kernel
+from ..._jit import Settled, kernel
 from ...state import SEPARATING, SLIDING, STICKING
 from .contract import ALL, Kernels, Kind, Plan
 
@@ -54,10 +54,11 @@ class Held:
     """Half of the contract of `Equations`.
 
     A kind says how its arrays are made (``arrays(room)``), how many ``unknowns`` a contact has, by how much the room
-    grows (``more``: a factor and a number), its ``kernels``, and which of its arrays are impulses (``acting()``).
+    grows (``more``: a factor and a number), its ``kernels`` and that of `fill` (``filling``), and which of its arrays
+    are impulses (``acting()``).
     """
 
-    arrays, unknowns, more = None, 3, (1.3, 8)
+    arrays, unknowns, more, filling = None, 3, (1.3, 8), None
     kernels: Kernels
 
     def __init__(self):
@@ -67,6 +68,7 @@ class Held:
     def clear(self) -> None:
         """No active contacts."""
         self.count, self.active, self._kind = 0, head(self._contacts, 0), None
+        self._fill, self._store = Settled(self.filling), Settled(self.kernels.store)
 
     def make_room(self, count: int) -> Plan:
         """Arrays for ``count`` contacts."""
@@ -107,7 +109,7 @@ class Held:
 
     def store(self, found, rows, mobility, tolerance) -> tuple[float, float]:
         """Keep impulse, moment and status with those ``found``; the largest distance to a cone and sum |P|^2."""
-        return self.kernels.store(rows, self.active, mobility.kappa, tolerance, self.memory(found))
+        return self._store(rows, self.active, mobility.kappa, tolerance, self.memory(found))
 
     def separations(self, rows) -> np.ndarray:
         """(count,) U_n."""

@@ -465,11 +465,11 @@ class Planar(Angular):
     """The contacts of polygons in a scene: see `Equations`."""
 
     number, beyond = PLANAR, slice(PULL, MOMENT)
-    arrays, kernels = staticmethod(planar_contacts), KERNELS[PlanarContacts]
+    arrays, kernels, filling = staticmethod(planar_contacts), KERNELS[PlanarContacts], staticmethod(fill_contacts)
 
     def fill(self, model, near, touches, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        return fill_contacts(touches, model.bodies.position, step, rows, model.laws, mobility, self.active)
+        return self._fill(touches, model.bodies.position, step, rows, model.laws, mobility, self.active)
 
     def book(self, touches, step, rows, bodies, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4)."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import kernel
+from ..._jit import Settled, kernel
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, TAU, TENSION
 from ...state import FREE, OPEN, SEPARATING
 from ..motion import by_direction
@@ -298,6 +298,7 @@ class BallSearch:
             bool(outlined.any()), balls.material, not self.all_diagonal, moves, near.length,
             joint_rows(model),
         )  # fmt: skip
+        self._find = Settled(find_pairs)
         return self.present
 
     @property
@@ -323,7 +324,7 @@ class BallSearch:
         position, old = model.bodies.position, self.found
         while True:
             out = self._spare
-            total, count = find_pairs(
+            total, count = self._find(
                 near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old, out
             )
             if total <= len(out.first):
@@ -435,11 +436,10 @@ class BallSearch:
 
     def restore(self, checkpoint: dict) -> None:
         """Take over the memory of a checkpoint."""
-        held = {name: checkpoint[name] for name in MEMORY if name in checkpoint}  # old files do not say what was lost
-        blank = pair_arrays(len(held["status"]))
-        for array in blank[:-1]:
-            array[:] = 0
-        self.found = blank._replace(**held, balls=int((~checkpoint["plane"]).sum()))
+        found = pair_arrays(len(checkpoint["status"]))
+        for name, array in zip(found._fields[:-1], found, strict=False):
+            array[:] = checkpoint.get(name, 0) if name in MEMORY else 0  # old files do not say what was lost
+        self.found = found._replace(balls=int((~checkpoint["plane"]).sum()))
 
     def trial(self) -> "BallSearch":
         """A copy that goes on with the memory, in arrays of its own."""

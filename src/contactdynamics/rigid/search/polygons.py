@@ -156,7 +156,7 @@ class PolygonSearch(Touching):
 
     equations, dimension, name, kept = (PLANAR,), 2, "touch", ("index", "memory", "status")
     kind = "polygons"
-    recover_by, _find = staticmethod(recover_touches), staticmethod(find_touches)
+    recover_by, finding = staticmethod(recover_touches), staticmethod(find_touches)
 
     def _shape(self, model) -> None:
         self.shapes = outlines(model.balls, model.corners)

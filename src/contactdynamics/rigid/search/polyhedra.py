@@ -247,7 +247,7 @@ class PolyhedronSearch(Touching):
 
     equations, dimension, name, kept = (SPATIAL,), 3, "joint", ("index", "place", "memory", "status")
     kind, first = "polyhedra", 1e-6
-    recover_by, _find = staticmethod(recover_joints), staticmethod(find_joints)
+    recover_by, finding = staticmethod(recover_joints), staticmethod(find_joints)
 
     def _shape(self, model) -> None:
         self.shapes = solids(model.balls, model.corners, model.rims)

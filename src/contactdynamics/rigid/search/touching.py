@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 
-from ..._jit import kernel
+from ..._jit import Settled, kernel
 from ...errors import InputError
 from ...scenes.materials import COHESION, TENSION
 from ...state import OPEN, SEPARATING
@@ -59,8 +59,9 @@ class Touching:
 
     A search says its ``dimension``, the ``name`` of its arrays in a checkpoint, and which of them these are (``kept``),
     and its bodies in words (``kind``). It has ``shapes``, a named tuple with the ``size`` of each part, which `_shape`
-    makes and to which `_with_ghosts` adds copies of parts, and the kernel `_find`, with ``_scratch`` and ``_meetings``
-    for as many pairs as the neighbour lists have (`_follow_lists`). ``recover_by`` is a kernel of `recovery`.
+    makes and to which `_with_ghosts` adds copies of parts, and the kernel ``finding``, with ``_scratch`` and
+    ``_meetings`` for as many pairs as the neighbour lists have (`_follow_lists`). ``recover_by`` is a kernel of
+    `recovery`.
     """
 
     size, rests, needs_inertia, sortable = "one's inner radius", True, True, False
@@ -87,6 +88,7 @@ class Touching:
         self.equations = type(self).equations if self._open else (CELLULAR,)
         self.rules = self._rules(model)._replace(four=self.four)
         self._shape(model)
+        self._find = Settled(self.finding) if self._open else self.finding
         return True
 
     def find(self, model, near, outlook: Outlook) -> int:
@@ -236,9 +238,10 @@ class Touching:
         """Take over the memory of a checkpoint; files without such bodies have none."""
         self.forget()
         if f"{self.name}_index" in checkpoint:
-            held = {column: checkpoint[f"{self.name}_{column}"] for column in self.kept}
-            blank = touch_arrays(len(held["status"]), self.dimension)
-            self.found = blank._replace(**held, planes=int(checkpoint[f"{self.name}_planes"][0]))
+            found = touch_arrays(len(checkpoint[f"{self.name}_status"]), self.dimension)
+            for column in self.kept:
+                getattr(found, column)[:] = checkpoint[f"{self.name}_{column}"]
+            self.found = found._replace(planes=int(checkpoint[f"{self.name}_planes"][0]))
 
     def trial(self):
         """A copy that goes on with the memory, in arrays of its own."""
