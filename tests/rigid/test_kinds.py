@@ -23,7 +23,7 @@ from contactdynamics.rigid.solvers import LEFT
 from contactdynamics.rigid.step import Step
 from rigid_tools import vector, wall
 
-STEPS, H, TOLERANCE = 12, 2e-3, 1e-3
+STEPS, H, TOLERANCE = 6, 2e-3, 1e-3
 SIZE = 0.1
 
 

@@ -36,7 +36,7 @@ class _Frames:
         self.tolerance = float(recording.parameters["options"]["tolerance"])
         # frames of `archive` are in single precision, and some have no velocities
         self.exact = recording.file["frame_bodies/position"].dtype == np.float64
-        self.steps = recording.frame_steps
+        self.steps, self.hashes = recording.frame_steps, recording.more("hash")
         self.open = recording.more("cell") is None  # without images of bodies beyond a border
         self.held = bool(recording._static["held"].any())
         rows = len(self.log["time"])
@@ -51,11 +51,12 @@ class _Frames:
 def audit(recording) -> list[Line]:
     """The checks of a `Recording`, one `Line` each."""
     frames = _Frames(recording)
-    lines = [_hashes(frames), _order(frames)]
-    gathered = {name: [] for name in ("kinetic", "gaps", "cones", "laws", "bounce", "weight", "moved", "momentum")}
+    kinds = ("hashes", "kinetic", "gaps", "cones", "laws", "bounce", "weight", "moved", "momentum")
+    gathered = {name: [] for name in kinds}
     last = None
     for k in range(len(recording)):
         frame = recording[k]
+        _compare_hashes(frames, k, gathered["hashes"])
         _kinetic(frames, k, gathered["kinetic"])
         _gaps(frames, k, frame, gathered["gaps"])
         _cones(k, frame, gathered["cones"])
@@ -66,7 +67,8 @@ def audit(recording) -> list[Line]:
             _momentum(frames, k, last, frame, gathered["momentum"])
         last = frame
     return [
-        *lines,
+        _hashes(frames, gathered["hashes"]),
+        _order(frames),
         _worst("kinetic energy", gathered["kinetic"], 1e-9 if frames.exact else 1e-4,
                "velocities of frame {k} against the log, relative difference {value:.1e}", "no log of every step"),
         _ledger(frames),
@@ -100,16 +102,21 @@ def _worst(name: str, found: list, bound: float, words: str, none: str) -> Line:
     return Line(name, bool(value <= bound), f"{words.format(k=k, value=value)}; at most {bound:g}")
 
 
-def _hashes(frames) -> Line:
+def _compare_hashes(frames, k, out) -> None:
+    """What of frame ``k`` is not as it was written."""
+    if frames.hashes is not None:
+        found = frames.recording.fingerprints(k)
+        out += [(k, what) for here, written, what in zip(found, frames.hashes[k], ("bodies", "contacts"), strict=True)
+                if here != written]  # fmt: skip
+
+
+def _hashes(frames, wrong) -> Line:
     """Rows as they were written."""
-    kept = frames.recording.more("hash")
-    if kept is None:
+    if frames.hashes is None:
         return Line("as written", None, "the file has no hashes")
-    for k in range(len(kept)):
-        for found, written, what in zip(frames.recording.fingerprints(k), kept[k], ("bodies", "contacts"), strict=True):
-            if found != written:
-                return Line("as written", False, f"the {what} of frame {k} are not those that were written")
-    return Line("as written", True, f"{len(kept)} frames have the bits that were written")
+    if wrong:
+        return Line("as written", False, "the {1} of frame {0} are not those that were written".format(*wrong[0]))
+    return Line("as written", True, f"{len(frames.hashes)} frames have the bits that were written")
 
 
 def _order(frames) -> Line:

@@ -78,7 +78,7 @@ class Recording:
         }
         soundness.check_index(path, self._index, rows["frame_bodies"], rows["frame_contacts"])
         soundness.check_bodies(path, self._static, self._parts, len(self.parameters["materials"]))
-        self.times, self.steps = self._index["time"], 0
+        self.times, self.steps, self._kept_rows = self._index["time"], 0, (-1, None)
         if soundness.found(file, path, "log") is not None:
             columns = dict.fromkeys(LOG, (np.float64, ()))
             self.steps = soundness.check_table(file, path, "log", columns)  # that the log speaks of
@@ -101,6 +101,7 @@ class Recording:
 
     def close(self) -> None:
         """Close the file."""
+        self._kept_rows = -1, None
         self.file.close()
 
     def __enter__(self):
@@ -139,7 +140,7 @@ class Recording:
             there = f"{len(self)} frames, 0 to {len(self) - 1}" if len(self) else "no frame"
             raise IndexError(f"There is no frame {k}; the file has {there}.")
         k = k % len(self)
-        rows, contacts = self._rows(k)
+        rows, contacts = ({name: array.copy() for name, array in table.items()} for table in self._rows(k))
         static = {name: array[np.searchsorted(self._static["identity"], rows["identity"])]
                   for name, array in self._static.items()}  # fmt: skip
         bodies = self._bodies(rows, static)
@@ -200,7 +201,9 @@ class Recording:
             return (Materials.from_file(self.parameters) if stated else Materials()).laws()
 
     def _rows(self, k: int) -> tuple[dict, dict]:
-        """Bodies and contacts of frame ``k`` as they are written, checked."""
+        """Bodies and contacts of frame ``k`` as they are written, checked; the last frame asked for is kept."""
+        if self._kept_rows[0] == k:
+            return self._kept_rows[1]
         out = []
         for group, start, count in (("frame_bodies", "body_start", "bodies"),
                                     ("frame_contacts", "contact_start", "contacts")):  # fmt: skip
@@ -208,7 +211,8 @@ class Recording:
             rows = slice(first, first + int(self._index[count][k]))
             out.append(soundness.read_table(self.file, self.path, group, soundness.TABLES[group], rows))
         soundness.check_frame(self.path, k, *out, self._static["identity"])
-        return tuple(out)
+        self._kept_rows = k, tuple(out)
+        return self._kept_rows[1]
 
     @staticmethod
     def _bodies(rows: dict, static: dict) -> Bodies:

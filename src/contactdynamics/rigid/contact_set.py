@@ -29,7 +29,7 @@ from .search.balls import BallSearch
 from .search.contract import BORDER, DIAGONAL, Outlook, Overlap
 from .search.polygons import PolygonSearch
 from .search.polyhedra import PolyhedronSearch
-from .solvers import EXACT, error_of, scratch_arrays
+from .solvers import EXACT, FINEST, error_of, scratch_arrays
 from .space import OPEN, Periodic, wrapped
 from .step import Goal, Step
 from .threads import Team
@@ -216,7 +216,8 @@ class ContactSet:
         bodies = self._touched(rows)
         worth = self._worth(bodies) if self._able(settings) else math.inf
         if worth < math.inf and not self._resting and self.count <= bodies:
-            tolerance *= ROW  # a row or a tower: its far end learns of a push at once, for less than sweeps would take
+            # a row or a tower: its far end learns of a push at once, for less than sweeps would take
+            tolerance = max(ROW * tolerance, min(FINEST, tolerance))
         work = _squeezing(step, self._active, mobility.dimension) if shared else 0.0
         goal = Goal(
             float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), work, shared, worth

@@ -18,6 +18,7 @@ LEFT = 100.0  # times the tolerance: what contacts may lose, over the kinetic si
 EXACT = 1e-8  # residual that is enough whatever is left: arches multiply forces, and 1e-11 is beyond numbers
 POLISH = 10  # sweeps at most for the sake of rest
 SPARE, FINER = 30_000, 1e-3  # contacts that may be solved in a small scene to come below the tolerance, and how far
+FINEST = 1e-12  # residual beyond which nothing is improved: only roundings would change
 REST = 1e-5  # of the tolerance: a residual that needs no improvement
 LOOK = 30  # sweeps after which their rate is looked at, where another method is at hand
 PATIENCE = 150  # sweeps in which the extrapolation must halve the residual
@@ -278,9 +279,10 @@ def aim(goal, residual):
     rest then comes to rest entirely, in some steps, and does not creep. A small scene is solved more exactly than it
     is asked to be, as far as that costs nothing beside the rest of a step.
     """
+    finest = min(FINEST, goal.tolerance)
     if goal.rest:
-        return max(0.1 * residual, REST * goal.tolerance) if residual <= goal.tolerance else goal.tolerance
-    return FINER * goal.tolerance
+        return max(0.1 * residual, REST * goal.tolerance, finest) if residual <= goal.tolerance else goal.tolerance
+    return max(FINER * goal.tolerance, finest)
 
 
 @kernel
