@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import contactdynamics as cd
-from contactdynamics import _jit, cli
+from contactdynamics import _jit
 from contactdynamics.bench import start
+from contactdynamics.cli import common
 
 FIRST_STEP = """
 import sys
@@ -73,10 +74,11 @@ def test_figures_are_files_whatever_the_user_has_set(monkeypatch):
 
     before = matplotlib.get_backend()
     monkeypatch.setenv("MPLBACKEND", "TkAgg")
-    cli._use_headless_figures()
+    common.use_headless_figures()
     assert matplotlib.get_backend().lower() == "agg"
     script = (
-        "from contactdynamics import cli; cli._use_headless_figures(); import matplotlib as m; print(m.get_backend())"
+        "from contactdynamics.cli import common; common.use_headless_figures(); import matplotlib as m; "
+        "print(m.get_backend())"
     )
     assert subprocess.check_output([sys.executable, "-c", script], text=True).strip().lower() == "agg"
     matplotlib.use(before)
