@@ -38,7 +38,7 @@ class Mesh(NamedTuple):
 def mesh(name: str, corners, faces) -> Mesh:
     """A surface of faces with three or more corners each; corners in one place are one, faces without area none."""
     corners = np.asarray(corners, dtype=float)
-    if corners.size and (corners.ndim != 2 or corners.shape[1] != 3):
+    if corners.shape[0] and (corners.ndim != 2 or corners.shape[1] != 3):
         raise InputError(f"{name} has corners of the shape {corners.shape}; give three coordinates for each.")
     if not np.isfinite(corners).all():
         raise InputError(f"{name} has a corner that is not a finite number; mend it where it was drawn.")
