@@ -6,6 +6,7 @@ import os
 import re
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -159,7 +160,10 @@ def check_function(name: str, function, *arguments: str, optional: bool = False)
         return
 
 
-def explained(thing):
+Thing = TypeVar("Thing")
+
+
+def explained(thing: Thing) -> Thing:
     """Let a class or function say in a sentence which argument is wrong or missing, in the place of Python's words."""
     if isinstance(thing, type):
         thing.__init__ = _explained(thing.__init__, thing.__name__)
