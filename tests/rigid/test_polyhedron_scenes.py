@@ -637,3 +637,15 @@ def test_what_joint_contacts_may_be():
         cd.Simulation(scene, time_step=1e-3, joint_contacts=4)
     with pytest.raises(cd.InputError, match="two edges have two contacts; leave it out"):
         cd.Simulation(world(2), time_step=1e-3, joint_contacts="four")
+
+
+@pytest.mark.slow
+def test_a_wall_of_105_blocks_stays_where_it_is():
+    from contactdynamics.bench.polyhedra import wall
+
+    sim = wall(10, 10)
+    first = sim.positions
+    sim.run(until=10.0, progress=False)
+    assert len(first) == 106 and sim.failures == 0
+    assert np.abs(sim.positions - first).max() < 1e-8
+    assert np.abs(sim.velocities).max() < 1e-6 * G * sim.time_step
