@@ -53,7 +53,7 @@ def read(source, scale: float = 1.0) -> Blocks:
         name, text = path.name, path.read_text(errors="replace")
     try:
         found = _blocks(json.loads(text), name)
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
         raise InputError(
             f"{name} is no assembly or model of COMPAS that can be read ({type(error).__name__}: {error}); write it "
             "with compas.json_dump(assembly, path)."
