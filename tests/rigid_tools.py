@@ -4,8 +4,10 @@ Scenes stand upright: the last axis points up, the first one forward, in 2D as (
 """
 
 import numpy as np
+import pytest
 
 import contactdynamics as cd
+from contactdynamics.problem.dense import measure
 from contactdynamics.quaternions import matrix
 
 G = 9.81
@@ -109,6 +111,41 @@ def overlaps(sim):
         heights = (places - bodies.position[body]) @ (turns[body] @ normal)
         depths.append((balls.radius - heights) / balls.radius)
     return np.concatenate(depths).max()
+
+
+def assert_problem_is_of_next_step(sim, least, *, rel=1e-3, abs_=1e-12):
+    """Asking for the contact problem changes nothing, and the impulses of the next step solve it as that says."""
+    before = sim.positions, sim.velocities, sim.spins, sim.contacts.impulse, sim.energy.kinetic
+    problem = sim.contact_problem()
+    after = sim.positions, sim.velocities, sim.spins, sim.contacts.impulse, sim.energy.kinetic
+    assert all(np.array_equal(x, y) for x, y in zip(before, after, strict=True))
+    sim.step()
+    contacts = sim.contacts
+    assert len(contacts.gap) >= least and np.array_equal(problem.gap, contacts.gap)
+    residual = measure(problem.delassus, problem.velocity, problem.friction, np.ascontiguousarray(contacts.impulse))[0]
+    assert residual == pytest.approx(sim.report.residual, rel=rel, abs=abs_)
+
+
+def free_on_lattice(scene, n, speed, rng, shift=None):
+    """Places of ``n``^d bodies on a lattice in the cell of a scene, and random velocities without a mean.
+
+    ``shift`` (N, d): by how many vectors of the cell each is moved, with which it then flows.
+    """
+    d, cell = scene.dimension, scene.cell
+    vectors = cell.vectors[:d, :d]
+    place = (np.stack(np.meshgrid(*[np.arange(n)] * d, indexing="ij"), -1).reshape(-1, d) + 0.5) / n @ vectors
+    velocity = speed * rng.normal(size=place.shape)
+    velocity -= velocity.mean(axis=0)
+    if shift is not None:
+        place, velocity = place + shift @ vectors, velocity + shift @ vectors @ cell.rate_at(0.0)[:d, :d].T
+    return place, velocity
+
+
+def assert_cell_closed(sim):
+    """The ledger of a run in a cell, to the rounding of its steps."""
+    e = sim.energy
+    size = e.kinetic + abs(e.force_work) + abs(e.drive_work) + np.abs(e.normal_work).sum() + abs(e.inflow)
+    assert e.closure <= 1e-11 * size * sim.steps
 
 
 def step_through(sim, count):

@@ -15,7 +15,7 @@ import pytest
 from test_storage import build, same
 
 import contactdynamics as cd
-from contactdynamics.cli import main
+from command import cdyn
 from contactdynamics.errors import RecordingError
 from contactdynamics.files import recorders
 from contactdynamics.rigid import interrupts
@@ -29,12 +29,6 @@ def ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
-
-
-def cdyn(*arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    return end.value.code
 
 
 # ---- nothing is overwritten ----------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import contactdynamics as cd
-from contactdynamics.cli import main
+from command import cdyn
 from contactdynamics.scenes import hooks
 from contactdynamics.scenes.packings import Irregular, Outlet, Pour
 
@@ -36,12 +36,6 @@ def assert_same(one, two):
         assert np.array_equal(getattr(one, name), getattr(two, name)), name
     assert one.time == two.time and one.steps == two.steps
     assert one.energy.kinetic == two.energy.kinetic and one.energy.inflow == two.energy.inflow
-
-
-def cdyn(*arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    return end.value.code
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:Bodies .* overlap")  # the grains are poured fast, and that is told

@@ -15,6 +15,7 @@ from contactdynamics.experiments import jammed_bar
 from contactdynamics.problem.dense import measure
 from contactdynamics.problem.explore import random_impulses, static_range
 from contactdynamics.problem.laws import cone_excess
+from rigid_tools import assert_problem_is_of_next_step
 
 # ---- the problem as data ---------------------------------------------------------------------------------------------
 
@@ -49,16 +50,7 @@ def test_the_problem_of_a_scene_is_that_of_its_next_step(d, tau, cluster, drive)
     sim = heap(d, 6, tau, cluster, drive)
     for _ in range(350):
         sim.step()
-    before = sim.positions, sim.velocities, sim.spins, sim.contacts.impulse, sim.energy.kinetic
-    problem = sim.contact_problem()
-    after = sim.positions, sim.velocities, sim.spins, sim.contacts.impulse, sim.energy.kinetic
-    assert all(np.array_equal(x, y) for x, y in zip(before, after, strict=True))
-    sim.step()
-    contacts = sim.contacts
-    assert len(contacts.gap) >= 2 and np.array_equal(problem.gap, contacts.gap)
-    # The scene's impulses solve the exported problem as well as the scene says.
-    residual = measure(problem.delassus, problem.velocity, problem.friction, np.ascontiguousarray(contacts.impulse))[0]
-    assert residual == pytest.approx(sim.report.residual, rel=1e-3, abs=1e-12)
+    assert_problem_is_of_next_step(sim, 2)
 
 
 def test_a_scene_whose_problem_was_looked_at_goes_on_with_the_same_bits():

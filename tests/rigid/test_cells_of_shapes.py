@@ -6,6 +6,7 @@ import pytest
 import contactdynamics as cd
 from contactdynamics import analysis
 from contactdynamics.rigid.search.recovery import moved_by
+from rigid_tools import assert_cell_closed, free_on_lattice
 
 H = 1e-3
 
@@ -22,23 +23,11 @@ def filled(d, n, cell, *, shift=None, friction=0.3, speed=1.0, fill=0.42):
     rng, made = np.random.default_rng(5), cd.Scene(gravity=np.zeros(d), cell=cell)
     made.material("m", density=1000.0)
     made.contact("m", "m", friction=friction)
-    vectors = cell.vectors[:d, :d]
-    shares = (np.stack(np.meshgrid(*[np.arange(n)] * d, indexing="ij"), -1).reshape(-1, d) + 0.5) / n
-    place = shares @ vectors
-    velocity = speed * rng.normal(size=place.shape)
-    velocity -= velocity.mean(axis=0)
-    if shift is not None:
-        place, velocity = place + shift @ vectors, velocity + shift @ vectors @ cell.rate_at(0.0)[:d, :d].T
+    place, velocity = free_on_lattice(made, n, speed, rng, shift)
     for x, v in zip(place, velocity, strict=True):
         turn = {"rotation": rng.uniform(0, 6)} if d == 2 else {}
         made.add(shape(d, fill / n), material="m", position=x, velocity=v, **turn)
     return made
-
-
-def closes(sim):
-    e = sim.energy
-    size = e.kinetic + abs(e.force_work) + abs(e.drive_work) + np.abs(e.normal_work).sum() + abs(e.inflow)
-    assert e.closure <= 1e-11 * size * sim.steps
 
 
 @pytest.mark.parametrize("d", [2, pytest.param(3, marks=pytest.mark.slow)])
@@ -56,7 +45,7 @@ def test_other_images_move_in_the_same_way(d):
             )
             for _ in range(14 if d == 2 else 7):
                 sim.step()
-            closes(sim)
+            assert_cell_closed(sim)
             runs.append(sim)
         one, two = runs
         assert one.energy.normal_work.sum() < -0.1 * one.energy.kinetic  # they have met
@@ -70,7 +59,7 @@ def test_pentagons_carry_the_asked_stress_and_go_on_from_a_file(tmp_path):
     made = filled(2, 5, cd.Cell((1.0, 1.0), stress=500.0), speed=0.3)
     sim = cd.Simulation(made, time_step=2e-3, tolerance=1e-4, on_failure="ignore", recorders=cd.HDF5(tmp_path / "a.h5"))
     sim.run(until=1.0, progress=False)
-    closes(sim)
+    assert_cell_closed(sim)
     assert sim.cell.volume < 0.9 and sim.watch.overlap < 0.1
     again = cd.Simulation.from_file(tmp_path / "a.h5")
     for one in (sim, again):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contactdynamics as cd
-from contactdynamics.problem.dense import measure
+from rigid_tools import assert_problem_is_of_next_step
 
 
 def scene_on_slope(angle, friction, shape, height, **options):
@@ -39,16 +39,7 @@ def test_the_problem_of_a_heap_is_that_of_its_next_step(seed):
     sim = cd.Simulation(scene, time_step=1e-3, tolerance=1e-10, max_iterations=20_000, on_failure="ignore")
     for _ in range(300):
         sim.step()
-    before = sim.positions, sim.velocities, sim.spins, sim.contacts.impulse, sim.energy.kinetic
-    problem = sim.contact_problem()
-    after = sim.positions, sim.velocities, sim.spins, sim.contacts.impulse, sim.energy.kinetic
-    assert all(np.array_equal(x, y) for x, y in zip(before, after, strict=True))
-    sim.step()
-    contacts = sim.contacts
-    assert len(contacts.gap) >= 3 and np.array_equal(problem.gap, contacts.gap)
-    impulses = np.ascontiguousarray(contacts.impulse)
-    residual = measure(problem.delassus, problem.velocity, problem.friction, impulses)[0]
-    assert residual == pytest.approx(sim.report.residual, rel=1e-3, abs=1e-12)
+    assert_problem_is_of_next_step(sim, 3)
 
 
 def test_a_sliding_block_has_one_solution():

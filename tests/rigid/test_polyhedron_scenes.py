@@ -11,7 +11,7 @@ from contactdynamics.plotting import plot_scene
 from contactdynamics.quaternions import matrix
 from contactdynamics.rigid.search.touches import NAME_ONE, NAME_TWO
 from contactdynamics.rigid.step import Step
-from rigid_tools import G, assert_closed, run, start, world
+from rigid_tools import G, assert_closed, assert_problem_is_of_next_step, run, start, world
 
 Z = np.array([0.0, 0.0, 1.0])
 
@@ -448,17 +448,10 @@ def test_recovery_that_turns_a_spinning_block_keeps_its_energy():
 
 
 def test_the_problem_of_a_heap_is_that_of_its_next_step():
-    from contactdynamics.problem.dense import measure
-
     sim = heap(tolerance=1e-9, max_iterations=20_000)
     while sim.time < 0.9:
         sim.step()
-    problem = sim.contact_problem()
-    sim.step()
-    contacts = sim.contacts
-    assert len(contacts.gap) >= 8 and np.array_equal(problem.gap, contacts.gap)
-    residual = measure(problem.delassus, problem.velocity, problem.friction, np.ascontiguousarray(contacts.impulse))[0]
-    assert residual == pytest.approx(sim.report.residual, rel=1e-2, abs=1e-11)
+    assert_problem_is_of_next_step(sim, 8, rel=1e-2, abs_=1e-11)
 
 
 def test_bodies_come_and_go():

@@ -5,7 +5,7 @@ import pytest
 from runs import cell
 
 import contactdynamics as cd
-from contactdynamics.cli import main
+from command import cdyn
 from contactdynamics.views import film, packing, page
 
 
@@ -14,12 +14,6 @@ def run(tmp_path_factory):
     path = tmp_path_factory.mktemp("cell") / "cell.h5"
     cell(path)
     return path
-
-
-def cdyn(*arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    return end.value.code or 0
 
 
 def test_the_page_gets_bodies_inside_and_the_cell(run):

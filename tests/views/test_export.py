@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import contactdynamics as cd
-from contactdynamics.cli import main
+from command import cdyn
 from contactdynamics.views import export, measures, vtk
 
 
@@ -47,12 +47,6 @@ def runs(tmp_path_factory):
     sim.before_step.append(lambda s: s.remove(2) if s.steps == 100 else None)
     sim.run(until=0.2, progress=False)
     return folder
-
-
-def cdyn(*arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    return end.value.code or 0
 
 
 def arrays_of(path):

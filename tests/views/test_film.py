@@ -2,25 +2,10 @@
 
 import numpy as np
 import pytest
-from runs import flat, space
 
 import contactdynamics as cd
-from contactdynamics.cli import main
+from command import cdyn
 from contactdynamics.views import film, measures, raster
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs")
-    flat(folder / "flat.h5")
-    space(folder / "space.h5")
-    return folder
-
-
-def cdyn(*arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    return end.value.code or 0
 
 
 def canvas(height=40, width=60):

@@ -15,26 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from runs import NAME, flat, space
+from runs import NAME, flat
 
 import contactdynamics as cd
-from contactdynamics.cli import main
+from command import cdyn
 from contactdynamics.views import measures, packing, page
 from contactdynamics.views.server import Server
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs")
-    flat(folder / "flat.h5")
-    space(folder / "space.h5")
-    return folder
-
-
-def cdyn(*arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    return end.value.code or 0
 
 
 @given(hnp.arrays(np.int32, st.integers(0, 50)), hnp.arrays(np.float32, st.integers(0, 50)))

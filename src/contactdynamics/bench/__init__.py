@@ -16,14 +16,28 @@ from ..experiments.options import Options, chosen
 
 def _functions() -> dict:
     """The benchmarks by name; imported late, since they load everything."""
-    from . import cells, curve, masonry, peers, polygons, polyhedra, ranks, solvers, speed, start, systems, tolerance
+    from . import (
+        cells,
+        changeover,
+        curve,
+        masonry,
+        peers,
+        polygons,
+        polyhedra,
+        ranks,
+        solvers,
+        speed,
+        start,
+        systems,
+        tolerance,
+    )
 
     return {
         "system": systems.system, "sweep": speed.sweep, "step": speed.step, "scenes": speed.scenes,
         "peers": peers.peers, "peers-masonry": masonry.masonry,
         "growth": speed.growth, "tolerance": tolerance.tolerance, "profile": speed.profile, "start": start.start,
         "polygons": polygons.polygons, "polyhedra": polyhedra.polyhedra, "solvers": solvers.solvers,
-        "cells": cells.cells, "ranks": ranks.ranks, "curve": curve.curve,
+        "cells": cells.cells, "ranks": ranks.ranks, "curve": curve.curve, "changeover": changeover.changeover,
     }  # fmt: skip
 
 
