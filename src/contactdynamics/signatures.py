@@ -70,7 +70,7 @@ class SimulationOptions(TypedDict, total=False):
     tolerance: float
     max_iterations: int
     solver: str | Callable
-    threads: int
+    threads: int | str
     ranks: Any
     penetration: str
     recovery: float

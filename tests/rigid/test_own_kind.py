@@ -219,10 +219,11 @@ class Smooth(Held):
         np.subtract.at(rows[:, 2], c.b, rows[c.b, 6] * c.push)
         return scale
 
-    def book(self, found, step, rows, bodies, works):
+    def book(self, found, step, rows, bodies, works, team):
         c = self.active
         mean = 0.5 * (step.before[c.a, 2] - step.before[c.b, 2] + rows[c.a, 2] - rows[c.b, 2])
         works[0, 0] += (mean * c.push).sum()
+        return 0.0
 
     @property
     def targets(self):

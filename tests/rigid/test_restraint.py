@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import contactdynamics as cd
-from contactdynamics.rigid import motion, restraint
+from contactdynamics.rigid import contact_set, motion, restraint
+from contactdynamics.rigid.equations import diagonal
 
 H, GRAVITY = 2e-3, 9.81
 
@@ -166,17 +167,81 @@ def test_groups_are_those_that_hang_together():
         a, b = (rng.integers(0, n, m).astype(np.uint32) for _ in range(2))
         rows = np.zeros((n, 8))
         rows[:, 6] = rng.uniform(size=n) > 0.2
-        parent = np.arange(n)
-        restraint.join(a, b, rows, parent)
-        count = restraint.label(parent)
+        group = np.where(rows[:, 6] > 0, np.arange(n), -1).astype(np.int32)
+        restraint.join(a, b, group)
+        count = restraint.label(group)
         reached = np.eye(n, dtype=bool)
         for i, j in zip(a, b, strict=True):
             if rows[i, 6] and rows[j, 6]:
                 reached[i, j] = reached[j, i] = True
         for _ in range(n):
             reached = reached @ reached
-        assert np.array_equal(reached, parent[:, None] == parent[None, :])
-        assert count == len(set(parent.tolist())) == parent.max() + 1
+        free = rows[:, 6] > 0
+        assert np.array_equal(reached[free][:, free], group[free][:, None] == group[free][None, :])
+        assert (group[~free] == -1).all() and count == len(set(group[free].tolist())) == group.max() + 1
+
+
+def heaps(rng, **law):
+    """Small heaps of disks far from each other, on which a driven floor pushes: many groups."""
+    scene = cd.Scene(gravity=(0, -GRAVITY))
+    scene.material("m", density=1000)
+    scene.contact("m", "m", **({"friction": 0.4} | law))
+    scene.add(cd.HalfPlane((0, 1)), material="m", motion=cd.Drive(velocity=(0.3, 0.1)))
+    for heap in range(12):
+        for k in range(4 + heap):
+            place = (0.3 * heap + 0.021 * (k % 5), 0.011 + 0.02 * (k // 5) + rng.uniform(0, 1e-3))
+            scene.add(cd.Disk(rng.uniform(0.009, 0.01)), material="m", position=place, velocity=rng.normal(size=2))
+    return scene
+
+
+def diagonal_shrink(contacts, group, by):
+    """Multiply the impulses by the number of their group."""
+    at = np.where(group[contacts.a] >= 0, group[contacts.a], group[contacts.b])
+    contacts.row[:, diagonal.PX : diagonal.PZ + 1] *= by[at][:, None]
+
+
+@pytest.mark.filterwarnings("ignore::contactdynamics.errors.StepWarning")
+@pytest.mark.filterwarnings("ignore::contactdynamics.errors.EnergyWarning")
+@pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
+def test_what_is_restrained_is_found_and_measured_alone(penetration, monkeypatch):
+    """Groups that may gain are found from the bodies, the residual is corrected by theirs: as if all were looked at."""
+    monkeypatch.setattr(contact_set, "SMALL", 0)
+    tally, suspects, corrected, gained, rng = restraint.tally, [], [], 0, np.random.default_rng(6)
+    for full in (False, True):
+        sim = cd.Simulation(
+            heaps(np.random.default_rng(5), restitution=0.2), time_step=H, tolerance=1e-2, max_iterations=4,
+            penetration=penetration, on_failure="ignore", check=False,
+        )  # fmt: skip
+        if full:
+            monkeypatch.setattr(restraint, "tally", lambda *arguments: False)
+        else:
+            monkeypatch.setattr(restraint, "tally", lambda *a: corrected.append(tally(*a)) or corrected[-1])
+        found, room = [], restraint.room(sim.rows)
+        for _ in range(60):
+            sim.step()
+            kinds = tuple(equations.kind() for equations in sim.contact_set.equations)
+            group, factor, _ = restraint.gains(sim.rows, sim._free, kinds, 2.0, False, room)
+            by = rng.choice([0.9, 1.0, 1.1], len(factor))  # some have too much
+            contacts = kinds[0].contacts._replace(row=kinds[0].contacts.row.copy())
+            diagonal_shrink(contacts, group, by)
+            rows = np.where(group[:, None] < 0, sim.rows, sim._free + by[group][:, None] * (sim.rows - sim._free))
+            rows[:, 6:] = sim.rows[:, 6:]
+            group, factor, _ = restraint.gains(
+                rows, sim._free, (kinds[0]._replace(contacts=contacts),), 2.0, False, room
+            )
+            sums, beyond = np.zeros((len(factor), 3)), np.zeros((len(rows), 2))
+            diagonal.add_powers(sim._free, rows, contacts, group, sums)  # of all groups
+            assert np.array_equal(restraint.factors(sums), factor)
+            assert diagonal.add_beyond(rows, contacts, group, beyond)
+            restraint.suspects(rows, sim._free, 2.0, group, len(factor), beyond, room.seen)
+            suspects.append(len(set(room.seen.tolist()) - {-1}) / len(factor))
+            gained += (factor < 1).sum()
+            found.append((sim.report.residual, sim.report.left, sim.report.iterations, sim.report.worst))
+        if not full:
+            last, first = sim.rows.copy(), found
+    assert np.array_equal(last, sim.rows)
+    assert np.allclose(np.array(first), np.array(found), rtol=1e-9, atol=0)
+    assert sum(corrected) > 10 and gained > 100 and np.mean(suspects) < 0.9
 
 
 def test_only_the_group_that_gains_is_restrained():

@@ -20,7 +20,7 @@ from contactdynamics.rigid.equations.contract import GROUPS, Kind
 from contactdynamics.rigid.search.contract import DIAGONAL, FULL, NEAR
 from contactdynamics.rigid.space import OPEN
 from contactdynamics.rigid.step import Goal, Step
-from contactdynamics.rigid.threads import Meeting
+from contactdynamics.rigid.threads import BLOCKS, Meeting
 from contactdynamics.scenes.materials import (
     COHESION,
     FRICTION_1,
@@ -1017,7 +1017,8 @@ def test_works(moment):
         power = 0.5 * (dense[k] @ (before + after)) * both
         expected[c.pairs.law[pair]] += [power[0], power[1:3].sum(), power[3:].sum(), -(dense[k] @ driven) @ both]
     got = np.zeros_like(expected)
-    diagonal.book_contacts(c.before, c.rows, sim.bodies.kind, np.zeros((3, 3), dtype=bool), c.pairs.law, c.simple, got)
+    parts, none, lost = np.zeros((BLOCKS, len(got) + 1, 4)), np.zeros((3, 3), dtype=bool), c.pairs.lost.copy()
+    diagonal.book_contacts(c.before, c.rows, sim.bodies.kind, none, c.h, c.pairs.law, lost, c.simple, got, parts, ALONE)
     full.book_contacts(c.before, c.rows, sim.bodies, np.zeros((3, 3), dtype=bool), c.pairs.law, c.general, got)
     assert got == pytest.approx(expected, abs=1e-12)
 

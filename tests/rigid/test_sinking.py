@@ -7,6 +7,8 @@ import contactdynamics as cd
 from contactdynamics.rigid import contact_set
 from contactdynamics.rigid.contact_set import KEPT, LOST
 from contactdynamics.rigid.equations import diagonal, full
+from contactdynamics.rigid.step import Step
+from contactdynamics.rigid.threads import ALONE
 
 H, GRAVITY, R = 1e-3, 9.81, 0.01
 
@@ -108,7 +110,9 @@ def test_twin_of_lose():
         expected = lost.copy()
         speed, target = e.separations(rows), e.active.row[:, 6] if module is diagonal else e.active.target[:, 0]
         expected[e.places] = np.maximum(0.0, lost[e.places] - H * (speed - np.minimum(target, 0.0)))
-        module.lose(rows, e.active, H, lost)
+        step = Step(0.0, H, 0.0, False, False, sim._before, sim._free)
+        found = sim.contact_set.searches[0].found._replace(lost=lost)
+        e.book(found, step, rows, sim.bodies, np.zeros((len(sim.model.laws), 4)), ALONE)
         assert lost == pytest.approx(expected, abs=1e-15) and (expected[e.places] > lost.max() * 1e-3).any()
 
 

@@ -121,6 +121,32 @@ def _pour(heap: dict, steps: int, **options) -> dict:
     }
 
 
+def _on_two_threads(make, rounds: int, echo) -> dict:
+    """Whole steps of the same scene on one and on two threads, in turn: ratios of their times.
+
+    By the clock, where both cores are free (the best tenth of the steps); and by CPU, that of one thread over that of
+    the first of two, which does what cannot be shared and counts what it spins while it waits for the other.
+    """
+    sims, clock, cpu = {k: make(threads=k) for k in (1, 2)}, {1: [], 2: []}, {1: [], 2: []}
+    for _ in range(20):
+        for sim in sims.values():
+            sim.step()
+    for _ in range(rounds):
+        for threads, sim in sims.items():
+            begin, used = time.perf_counter(), time.thread_time()
+            sim.step()
+            clock[threads].append(time.perf_counter() - begin)
+            cpu[threads].append(time.thread_time() - used)
+    if not np.array_equal(sims[1].rows, sims[2].rows):
+        raise AssertionError("two threads have other bits than one")
+    grains = int((sims[1].bodies.kind == FREE).sum())
+    found = {"grains": grains, "ratio": float(np.quantile(clock[1], 0.1) / np.quantile(clock[2], 0.1)),
+             "cpu_ratio": float(np.sum(cpu[1]) / np.sum(cpu[2]))}  # fmt: skip
+    echo(f"{grains} grains on two threads: whole steps {found['ratio']:.2f} times faster by the clock, "
+         f"{found['cpu_ratio']:.2f} by the CPU of the first")  # fmt: skip
+    return found
+
+
 def _impact(heap: dict, **options) -> int:
     """The most sweeps of a step when a grain hits the settled heap at 4 m/s."""
     sim = heaps.simulation(heap, **options)
@@ -132,7 +158,7 @@ def _impact(heap: dict, **options) -> int:
 
 
 def step(echo) -> dict:
-    """Milliseconds per step and by stage: 14 000 spheres at rest, one grain dropped every 25 steps; then disks."""
+    """Milliseconds per step and by stage: 14 000 spheres at rest, one grain dropped every 25 steps; disks; threads."""
     heap = heaps.settled(14_000, echo=echo)
     results = _pour(heap, 500) | {"impact_sweeps": _impact(heap)}
     plain = _pour(heap, 200, solver="nlgs")
@@ -140,6 +166,10 @@ def step(echo) -> dict:
     results["nlgs_impact_sweeps"] = _impact(heap, solver="nlgs", max_iterations=5000)
     disks = _pour(heaps.settled(10_000, 2, echo), 500)
     results["disks"] = disks
+    results["two_threads"] = [
+        _on_two_threads(lambda **options: heaps.simulation(heap, **options), 200, echo),
+        _on_two_threads(lambda **options: heaps.lattice(100_000, **options), 20, echo),
+    ]
     for name, r in (("14 000 spheres", results), ("10 000 disks", disks)):
         echo(
             f"{name}: {r['milliseconds']:.2f} ms per step ({r['cpu_milliseconds']:.2f} of CPU), "

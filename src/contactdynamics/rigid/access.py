@@ -7,18 +7,20 @@ from typing import Self, Unpack
 import numpy as np
 
 from .. import quaternions
+from .._jit import Settled
 from ..errors import InputError, as_numbers, is_number, is_whole
 from ..problem.form import ContactProblem
 from ..scenes.frames import Moment, make_frame
 from ..scenes.tables import Tables
 from ..signatures import BodiesOptions, BodyOptions, SimulationOptions, ViewOptions
 from ..state import FREE, Bodies, Body, Contacts, Energy, Frame, Model, read_only
-from . import questions
+from . import motion, questions
 from .cell import CellMotion, CellView
 from .contact_set import ContactSet
 from .ledger import Ledger
 from .loading import Loading
 from .roster import Roster
+from .threads import BLOCKS
 from .watch import Watch, audit
 
 
@@ -46,6 +48,8 @@ class Access:
         self.watch.derive(self.bodies, self.model.balls, self.contact_set.sizes(self.model))
         rows = len(self.rows) + (3 if self._cell_moves else 0)  # those of a moving cell come last
         self._before, self._free, self._wide = (np.empty((rows, 8)) for _ in range(3))
+        self._set_out, self._arriving = Settled(motion.set_out), Settled(motion.arrive)
+        self._parts = np.empty((BLOCKS, 3))
 
     @property
     def _cell_moves(self) -> bool:

@@ -29,10 +29,10 @@ from .search.balls import BallSearch
 from .search.contract import BORDER, DIAGONAL, Outlook, Overlap
 from .search.polygons import PolygonSearch
 from .search.polyhedra import PolyhedronSearch
-from .solvers import EXACT, FINEST, error_of, scratch_arrays
+from .solvers import EXACT, FINEST, error_of, judge, scratch_arrays
 from .space import OPEN, Periodic, wrapped
 from .step import Goal, Step
-from .threads import Team
+from .threads import ALONE, Team
 from .together import FINE, NOTHING, Together, accept, move, newly_touched, velocities
 
 SEARCHES = (BallSearch, PolygonSearch, PolyhedronSearch)
@@ -44,7 +44,6 @@ TRIES = 3  # to solve all contacts together so that nothing is left
 WORTH, OF = 60.0, 150  # sweeps that take as long as solving so many contacts together; for more of them, as many more
 SWIFT, SLENDER = 200.0, 1.25  # the same for balls, where contacts are not more than so many for each that moves
 ROW = 0.1  # of the tolerance, where contacts are no more than bodies that move
-ALONE = Team(1)
 
 
 class Settings(NamedTuple):
@@ -125,12 +124,13 @@ class ContactSet:
         self.count, self._active = 0, []  # of the equations, those that have contacts
         self._numbers, self._scratch = np.array([e.number for e in self.equations], dtype=np.int64), None
         self._as_found = None
-        self._arrange, self._solvers = Settled(arrange), {}
+        self._arrange, self._gains, self._solvers = Settled(arrange), Settled(restraint.gains), {}
 
     # ---- the verbs of a step -----------------------------------------------------------------------------------------
 
-    def detect(self, model, step: Step, rows) -> None:
+    def detect(self, model, step: Step, rows, team: Team = ALONE) -> None:
         """Find the active contacts at the present positions."""
+        self.near.team = team.of(max(self.count, len(rows)), SMALL)
         self.near.place(model)
         self.near.follow(rows, step.h, step.anticipate)
         self._find(model, Outlook(step.before, rows, step.h, step.slack, step.anticipate, False))
@@ -185,11 +185,12 @@ class ContactSet:
             framed += clock() - begin
             found, worst, answer = self._run_solver(model, step, rows, mobility, scale, settings)
             sweeps, steps = sweeps + (found.iterations if found else 0), steps + answer.iterations
+            team = settings.team.of(self.count, SMALL)
             begun = [search.status.copy() for search in self.searches] if step.anticipate else []
             cone, size = 0.0, 0.0
             for equations in self._active:
                 home = self._home[equations.number].found
-                one, more = equations.store(home, rows, mobility, settings.tolerance)
+                one, more = equations.store(home, rows, mobility, settings.tolerance, team)
                 cone, size = max(cone, one), size + more
             if not (step.anticipate and self._more(model, step, rows, begun)):
                 cone = cone / math.sqrt(size) if size > 0 else 0.0
@@ -206,7 +207,7 @@ class ContactSet:
         if not self.count:
             return None, -1, NOTHING
         if self._scratch is None:
-            self._scratch = scratch_arrays(rows, len(self.equations))
+            self._scratch, self._room = scratch_arrays(rows, len(self.equations)), restraint.room(rows)
         tolerance = settings.tolerance
         first = bool(self._resting) and not any(np.count_nonzero(search.status) for search in self._resting)
         if first:
@@ -230,9 +231,10 @@ class ContactSet:
         while True:
             found, answer = run(model, step, rows, mobility, kinds, goal, settings)
             done, steps = done + found.iterations, steps + answer.iterations
-            if not self._restrain(step, rows, kinds):
+            restrained = self._restrain(step, rows, mobility, kinds, goal, settings, found)
+            if restrained is None:
                 break
-            found = self._measured(rows, mobility, kinds, goal, settings)
+            found = restrained
             asked = settings.tolerance if steps else tolerance
             if error_of(found.residual, found.left) <= asked or settings.own is not None:
                 break
@@ -293,7 +295,7 @@ class ContactSet:
 
     def _sweep(self, model, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings):
         """Sweeps and, where they are not enough, all contacts together."""
-        team = settings.team if self.count > SMALL else ALONE
+        team = settings.team.of(self.count, SMALL)
         found = self._swept(team, settings.solver, rows, mobility, kinds, goal)
         error = error_of(found.residual, found.left)
         if not settings.together or error <= goal.tolerance:
@@ -344,20 +346,26 @@ class ContactSet:
         found = self._measured(rows, mobility, kinds, goal, settings)
         return found._replace(iterations=report.iterations), NOTHING
 
-    def _restrain(self, step: Step, rows, kinds) -> bool:
+    def _restrain(self, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings, found):
         """Shrink the impulses of groups of bodies that would gain energy by what the solver left: see `restraint`.
 
-        Returns whether there are such.
+        Returns the errors of what is there then, as a `Solution`; None where there are no such groups.
         """
-        cell = self.cell_mass is not None and bool(self.cell_mass.any())
-        group, factor, least = restraint.gains(rows, step.free, kinds, cell)
+        cell, scratch = self.cell_mass is not None and bool(self.cell_mass.any()), self._scratch
+        group, factor, least = self._gains(rows, step.free, kinds, mobility.kappa, cell, self._room)
         if least >= 1.0:
-            return False
+            return None
+        alone = rows, step.free, mobility, kinds, group, factor, scratch.sums, scratch.pushes
+        few = self.count > SMALL and judge(goal, scratch.sums, scratch.pushes)[0].residual == found.residual
+        few = few and restraint.tally(*alone, -1.0)
         for equations in self.equations:
             if equations.count:
                 equations.shrink(rows, group, factor)
         restraint.slow(rows, step.free, group, factor)
-        return True
+        if not few:
+            return self._measured(rows, mobility, kinds, goal, settings)
+        restraint.tally(*alone, 1.0)
+        return judge(goal, scratch.sums, scratch.pushes)[0]
 
     def _more(self, model, step: Step, rows, begun) -> bool:
         """With anticipation: whether the velocities just found close gaps of pairs left out; takes those in.
@@ -376,10 +384,12 @@ class ContactSet:
         for search, status in zip(self.searches, values, strict=True):
             search.status[:] = status
 
-    def book(self, model, step: Step, rows, works) -> None:
-        """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
+    def book(self, model, step: Step, rows, works, team: Team) -> None:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4), and keep by how much they are too deep."""
+        self.lost = 0.0
         for equations in self._active:
-            equations.book(self._home[equations.number].found, step, rows, model.bodies, works)
+            found = self._home[equations.number].found
+            self.lost = max(self.lost, equations.book(found, step, rows, model.bodies, works, team))
 
     def recover(self, model, step: Step, rows, above, keep, most) -> float:
         """Open overlaps above a bound, both over the size of the smaller body; returns the work against gravity.
@@ -396,12 +406,6 @@ class ContactSet:
                 work += search.recover(model, rows, which, opening, above, keep, most)
         return work
 
-    def lose(self, step: Step, rows) -> None:
-        """After the solution: note how much deeper the contacts are than their laws have them."""
-        self.lost = 0.0
-        for equations in self._active:
-            self.lost = max(self.lost, equations.lose(self._home[equations.number].found, step, rows))
-
     def give_back(self, model, step: Step, rows) -> float:
         """After `detect`: open again what contacts have lost by what solvers left, where it is more than `LOST`.
 
@@ -413,7 +417,7 @@ class ContactSet:
         works = [search.give_back(model, LOST, KEPT) for search in self.searches]
         if all(work is None for work in works):
             return 0.0
-        self.detect(model, step, rows)
+        self.detect(model, step, rows, self.near.team)
         return sum(work for work in works if work is not None)
 
     def move_cell(self, space, recut: bool) -> None:

@@ -34,13 +34,13 @@ class Ledger:
         self.inflow += kinetic - self.kinetic
         self.kinetic = kinetic
 
-    def enter(self, bodies, before, free, rows, works, cell=(0.0,) * 4, *, step: int, time: float):
-        """Enter a step from the velocities ``before`` it, ``free`` and after it (``rows``) and its contacts' works.
+    def enter(self, bodies, free, energies, works, cell=(0.0,) * 4, *, step: int, time: float):
+        """Enter a step: kinetic energy before and after it and work of the forces (`motion.energies`), contacts' works.
 
-        ``cell``: kinetic energy before, free and after, and work of a moving cell.
+        ``free`` (N, 8) velocities without contacts. ``cell``: kinetic energy before, free and after, and work of a
+        moving cell.
         """
-        head = (bodies.kind, bodies.mass, bodies.inertia, bodies.orientation, bodies.held)
-        first, last, work = motion.energies(before, free, rows, *head)
+        first, last, work = energies
         first, last, work = first + cell[0], last + cell[2], work + cell[3]
         self._largest = max(self._largest, first)
         if not math.isfinite(last):
@@ -51,6 +51,7 @@ class Ledger:
         normal, tangential, rolling, drive = np.add.reduce(works).tolist()
         laws = normal + tangential + rolling
         if laws > 0:
+            head = (bodies.kind, bodies.mass, bodies.inertia, bodies.orientation, bodies.held)
             at_free = motion.energies(free, free, free, *head)[0] + cell[1]
             self._enter_gain(laws, drive, (first, at_free, last), (step, time))
         self.works += works

@@ -44,6 +44,11 @@ class Loading:
         """(3,) at the time ``t``, m/s^2."""
         return self._roster.model.gravity if self._scene.steady else self._scene.gravity_at(t)
 
+    @property
+    def alone(self) -> bool:
+        """Whether gravity is alone: neither forces nor springs."""
+        return not self._roster.model.forces and not len(self.springs.first)
+
     def relax(self, bodies, rows: np.ndarray, t: float, h: float) -> bool:
         """Turn the velocities ``rows`` of the ``bodies`` into free ones after a step h with the loads at ``t``.
 
@@ -57,7 +62,7 @@ class Loading:
     def _collect(self, bodies, rows, t) -> bool:
         """Forces and torques at the time ``t``; False where there are none."""
         forces, d = self._roster.model.forces, self._scene.dimension
-        if not forces and not len(self.springs.first):
+        if self.alone:
             return False
         self.force[:], self._torque[:] = 0.0, 0.0
         for number, loads in forces.items():

@@ -14,6 +14,7 @@ import numpy as np
 from .._jit import kernel
 from ..quaternions import exponential, multiply, rotate
 from ..state import FREE
+from .threads import BLOCKS, block, meet, part
 
 
 @kernel
@@ -155,13 +156,10 @@ def invert_inertia(kind, inertia, orientation, dimension, out, held):
 
 
 @kernel
-def energies(before, free, rows, kind, mass, inertia, orientation, held):
-    """Kinetic energy before and after, and the work of the forces, h F . (u_i + u_f) / 2 (2004, eq. 48).
-
-    Those of the free directions: what a body has along held ones is its drive's.
-    """
+def energies_of(before, free, rows, kind, mass, inertia, orientation, held, begin, end):
+    """`energies` of the bodies from row ``begin`` on, before ``end``."""
     first, last, work = 0.0, 0.0, 0.0
-    for i in range(kind.size):
+    for i in range(np.uint64(begin), np.uint64(end)):  # unsigned: no test for negative indices
         if kind[i] != FREE:
             continue
         for c in range(3):
@@ -192,6 +190,55 @@ def energies(before, free, rows, kind, mass, inertia, orientation, held):
         last += 0.5 * (i1 * ex * ex + i2 * ey * ey + i3 * ez * ez)
         work += 0.5 * (i1 * (rx - x) * (x + ex) + i2 * (ry - y) * (y + ey) + i3 * (rz - z) * (z + ez))
     return first, last, work
+
+
+@kernel
+def energies(before, free, rows, kind, mass, inertia, orientation, held):
+    """Kinetic energy before and after, and the work of the forces, h F . (u_i + u_f) / 2 (2004, eq. 48).
+
+    Those of the free directions: what a body has along held ones is its drive's.
+    """
+    first, last, work = 0.0, 0.0, 0.0
+    for k in range(BLOCKS):
+        begin, end = block(kind.size, k)
+        x, y, z = energies_of(before, free, rows, kind, mass, inertia, orientation, held, begin, end)
+        first, last, work = first + x, last + y, work + z
+    return first, last, work
+
+
+@kernel
+def set_out(bodies, rows, before, free, gravity, h, alone, meeting):
+    """Keep the velocities ``before``, drift for h/2; where gravity is ``alone``, to the free velocities as well."""
+    position, orientation, kind, mass, inertia, held = bodies
+    first, after = part(BLOCKS, meeting)
+    for k in range(first, after):
+        i, j = block(kind.size, k)
+        if i == j:
+            break
+        before[i:j] = rows[i:j]
+        drift(position[i:j], orientation[i:j], rows[i:j], 0.5 * h)
+        if alone:
+            relax(rows[i:j], kind[i:j], mass[i:j], inertia[i:j], orientation[i:j], before[:0], before[:0], gravity, h,
+                  not alone, held[i:j])  # fmt: skip
+            free[i:j] = rows[i:j]
+
+
+@kernel
+def arrive(bodies, rows, before, free, h, parts, meeting):
+    """Drift for h/2; returns the `energies`, whose ``parts`` (BLOCKS, 3) are found block by block."""
+    position, orientation, kind, mass, inertia, held = bodies
+    first, after = part(BLOCKS, meeting)
+    for k in range(first, after):
+        i, j = block(kind.size, k)
+        x, y, z = energies_of(before, free, rows, kind, mass, inertia, orientation, held, i, j)
+        parts[k, 0], parts[k, 1], parts[k, 2] = x, y, z
+        if i < j:
+            drift(position[i:j], orientation[i:j], rows[i:j], 0.5 * h)
+    meet(meeting, rows)
+    x, y, z = 0.0, 0.0, 0.0
+    for k in range(BLOCKS):
+        x, y, z = x + parts[k, 0], y + parts[k, 1], z + parts[k, 2]
+    return x, y, z
 
 
 @kernel
@@ -259,3 +306,8 @@ def by_direction(bodies) -> np.ndarray:
     """(N, 3) inverse masses by direction: none where a body is held, or does not move freely."""
     free = (bodies.kind == FREE)[:, None] & ((bodies.held[:, None] >> np.arange(3)) & 1 == 0)
     return free / bodies.mass[:, None]
+
+
+def columns(bodies) -> tuple:
+    """The columns of the bodies' table that `set_out` and `arrive` read."""
+    return bodies.position, bodies.orientation, bodies.kind, bodies.mass, bodies.inertia, bodies.held

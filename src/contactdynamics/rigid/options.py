@@ -26,8 +26,8 @@ def check_options(time_step, tolerance, max_iterations, solver, threads, penetra
             f"solver is {solver!r}; choose one of {', '.join(names)}, or give a function (problem, guess, tolerance, "
             "max_iterations, callback) -> (P, SolveReport)."
         )
-    if not (is_whole(threads, 1) and threads <= GROUPS):
-        raise InputError(f"threads is {threads!r}; give a whole number from 1 to {GROUPS}.")
+    if not is_one_of(threads, ("auto",)) and not (is_whole(threads, 1) and threads <= GROUPS):
+        raise InputError(f"threads is {threads!r}; give a whole number from 1 to {GROUPS}, or 'auto'.")
     if not is_one_of(penetration, ("moreau", "anticipate")):
         raise InputError(f"penetration is {penetration!r}; choose 'moreau' or 'anticipate'.")
     check_policy(on_failure)

@@ -26,7 +26,7 @@ from ..errors import (
 )
 from ..scenes.scene import Scene
 from ..state import SolveReport
-from . import interrupts, motion, reports, watch
+from . import contact_set, interrupts, motion, reports, watch
 from .access import Access
 from .contact_set import Settings, Solved
 from .hardest import Hardest, check_folder
@@ -69,7 +69,9 @@ class Simulation(Access):
         long), "accelerated" (Nesterov's extrapolation around Gauss-Seidel, on the contacts that need it), "nlgs" (plain
         Gauss-Seidel, the reference), or a function of your own, see `solve`; law and residual are the same.
     threads
-        Threads that sweep, 8 at most; the result is the same to the bit. More than one pays on an idle machine only.
+        Threads that find, fill, sweep and book contacts of balls and move bodies, and sweep all others; 8 at most. The
+        result is the same to the bit. "auto": one for a small scene, as many as there are cores for a large one. More
+        than one pays on an idle machine only.
     ranks
         A communicator of mpi4py, such as MPI.COMM_WORLD: its processes, all of which run the same program, sweep
         together, each with ``threads`` threads, 8 in all at most; the result is the same to the bit. The first one
@@ -111,7 +113,7 @@ class Simulation(Access):
         tolerance: float = 1e-3,
         max_iterations: int = 1000,
         solver: str | Callable = "auto",
-        threads: int = 1,
+        threads: int | str = 1,
         ranks=None,
         penetration: str = "moreau",
         recovery: float = 0.0,
@@ -132,8 +134,8 @@ class Simulation(Access):
         if not (about is None or isinstance(about, dict)):
             raise InputError(f"Simulation got about={about!r}; give a dict of numbers and words.")
         self._team = workers(threads, ranks)
-        if scene.cell is not None and self._team.workers > threads:
-            what = f"{self._team.workers // threads} ranks"
+        if scene.cell is not None and self._team.workers > self._team.threads:
+            what = f"{self._team.workers // self._team.threads} ranks"
             raise InputError(f"Simulation got {what} and a cell, which one process sweeps; take threads, or one rank.")
         self._take(scene)
         self.joint_contacts = joint_contacts
@@ -143,7 +145,7 @@ class Simulation(Access):
         self.time_step, self.tolerance, self.max_iterations = float(time_step), float(tolerance), int(max_iterations)
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
         self.solver = solver
-        self.threads = int(threads)
+        self.threads = threads if threads == "auto" else int(threads)
         self.recorders = list(recorders) if isinstance(recorders, list | tuple) else [recorders]
         for recorder in self.recorders:
             if not callable(recorder) or not all(hasattr(recorder, part) for part in ("begin", "end")):
@@ -208,19 +210,14 @@ class Simulation(Access):
         step, rows = self._free_motion()
         h, model = self.time_step, self.model
         moved = clock()
-        self.contact_set.detect(model, step, rows)
+        self.contact_set.detect(model, step, rows, self._team)
         self.ledger.recovery_work += self.contact_set.give_back(model, step, rows)
         detected = clock()
         found = self.contact_set.solve(model, step, rows, self._settings())
-        self.contact_set.lose(step, rows)
         solved = clock()
         if self._hardest is not None and self._team.leads:
             self._hardest.consider(self, step, found)
-        self._book(step, rows)
-        if rows is not self.rows:
-            self.rows[:] = rows[:-3]
-            self.cell_motion.take(rows[-3:])
-        motion.drift(model.bodies.position, model.bodies.orientation, self.rows, h / 2)
+        self._arrive(step, rows)
         if self.cell_motion is not None:
             self._drift_cell(h / 2)
         self._follow_gravity((self.steps + 1) * h)
@@ -275,15 +272,19 @@ class Simulation(Access):
         if cell is not None and cell.moves:
             cell.drive(middle)
             self._before[n:] = cell.rows()
-        self._before[:n] = rows
-        motion.drift(b.position, b.orientation, rows, h / 2)
+        self._follow_gravity(middle)
+        alone, gravity = self.loading.alone, np.ascontiguousarray(self.loading.gravity(middle), dtype=float)
+        before, free = (self._before, self._free) if cell is None else (self._before[:n], self._free[:n])
+        self._team.of(n, contact_set.SMALL).share(
+            self._set_out, motion.columns(b), rows, before, free, gravity, float(h), alone
+        )
         if cell is not None and cell.moves:
             cell.drift(h / 2)
             self.contact_set.move_cell(cell.space(), recut=False)
             self._free[n:] = cell.relaxed(h)
-        self._follow_gravity(middle)
-        self.loading.relax(b, rows, middle, h)
-        self._free[:n] = rows
+        if not alone:
+            self.loading.relax(b, rows, middle, h)
+            self._free[:n] = rows
         step = Step(self.time, h, 0.0, self.penetration == "anticipate", False, self._before, self._free)
         if cell is None or not cell.moves:
             return step, rows
@@ -356,15 +357,20 @@ class Simulation(Access):
         for recorder in self._recording:
             recorder.begin(self)
 
-    def _book(self, step: Step, rows: np.ndarray):
-        """Enter the step into the energy ledger."""
-        works = np.zeros(self.ledger.works.shape)
-        self.contact_set.book(self.model, step, rows, works)
+    def _arrive(self, step: Step, rows: np.ndarray):
+        """Enter the step into the energy ledger, and drift to its end."""
+        works, n = np.zeros(self.ledger.works.shape), len(self.rows)
+        self.contact_set.book(self.model, step, rows, works, self._team.of(self.contact_set.count, contact_set.SMALL))
         cell = self.cell_motion.energies(step.before, step.free, rows) if self._cell_moves else (0.0,) * 4
+        if rows is not self.rows:
+            self.rows[:] = rows[:-3]
+            self.cell_motion.take(rows[-3:])
+        bodies, team = motion.columns(self.bodies), self._team.of(n, contact_set.SMALL)
+        before, free = (step.before, step.free) if rows is self.rows else (step.before[:n], step.free[:n])
+        energies = team.share(self._arriving, bodies, self.rows, before, free, float(step.h), self._parts)
         self.ledger.enter(
-            self.bodies, step.before, step.free, rows, works, cell, step=self.steps + 1,
-            time=(self.steps + 1) * self.time_step,
-        )  # fmt: skip
+            self.bodies, step.free, energies, works, cell, step=self.steps + 1, time=(self.steps + 1) * self.time_step
+        )
 
     def _recover(self, step: Step, rows: np.ndarray):
         """Open overlaps by moving bodies apart, at most at the speed `recovery`, and book the work against gravity."""

@@ -235,19 +235,26 @@ def measure_all(rows, mobility, kinds, goal, scratch, meeting):
             measure_kind(rows, mobility, kind, begin, end + (end == SHARED), scratch.sums[at])
             at += 1
     after_measure(meeting, rows)
+    found, push, sinking = judge(goal, scratch.sums, scratch.pushes)
+    meet(meeting, rows)  # the sums are read: they may be written again
+    return found, push, sinking
+
+
+@kernel
+def judge(goal, sums, pushes):
+    """What the parts of the residual, ``sums`` and ``pushes`` of `Scratch`, say: see `measure_all`."""
     error, size, which, worst, largest, bipotential, work = 0.0, 0.0, 0, -1, -1.0, 0.0, 0.0
     push, lost, sinking = 0.0, 0.0, 0.0  # of what the contacts do: kinetic, and the work that they pass on
     for group in range(2 * GROUPS):
-        push += scratch.pushes[group]
+        push += pushes[group]
     push += goal.work
-    for at in range(scratch.sums.shape[0]):
+    for at in range(sums.shape[0]):
         for group in range(ALL):
-            one = scratch.sums[at, group]
+            one = sums[at, group]
             lost, sinking = lost + one[6], sinking + one[7]
             error, size, bipotential, work = error + one[0], size + one[1], bipotential + one[4], work + one[5]
             if one[3] > largest:
                 which, worst, largest = at, int(one[2]), one[3]
-    meet(meeting, rows)  # the sums are read: they may be written again
     scale = max(size, goal.scale)
     if scale == 0.0:
         return Solution(0, 0.0, 0.0, which, worst, 0.0), 0.0, sinking

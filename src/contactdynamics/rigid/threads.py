@@ -1,7 +1,8 @@
 """Several threads in one kernel, and the point at which they meet.
 
 All threads run the same kernel with a `Meeting` of their own; `meet` lets none pass before all have come. Threads that
-wait spin, and after a while give their core away, so that a busy machine is slow but not stuck.
+wait spin, and after a while give their core away, so that a busy machine is slow but not stuck. Where one of them
+raises, the others are let go: their results are not used. Sums are taken in `BLOCKS`, whatever the number of threads.
 
 Workers see each other's work in a few places only, the *verbs* below: which groups are a worker's own (`own_groups`),
 what comes after its groups of one parity (`after_groups`), after its part of the residual (`after_measure`), and before
@@ -10,8 +11,9 @@ and after the choice of contacts that need more work. For threads each of them i
 """
 
 import contextlib
+import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +22,8 @@ from numba.extending import intrinsic, overload
 
 from .._jit import kernel
 
-COME, ROUND = 0, 8  # places in the array of counters, on two lines of cache
+BLOCKS, LEAST = 16, 64  # parts of a loop in which sums are taken, whatever the number of threads; their least length
+COME, STOP, ROUND = 0, 1, 8  # places in the array of counters, on two lines of cache
 SPINS = 4000  # looks at the counter before the core is given away
 
 # give the core away: a function of the operating system
@@ -76,6 +79,8 @@ def meet(meeting, rows):
     while _load(counters, ROUND) == now:
         spins += 1
         if spins > SPINS:
+            if _load(counters, STOP) != 0:
+                return
             _yield()
 
 
@@ -83,6 +88,13 @@ def meet(meeting, rows):
 def part(length, meeting):
     """The share of a worker in a loop: begin and end."""
     return length * meeting.thread // meeting.threads, length * (meeting.thread + 1) // meeting.threads
+
+
+@kernel
+def block(length, k):
+    """Begin and end of block ``k`` of a loop; the last ones of a short loop are empty."""
+    size = max(LEAST, (length + BLOCKS - 1) // BLOCKS)
+    return min(size * k, length), min(size * (k + 1), length)
 
 
 class Verbs(NamedTuple):
@@ -145,15 +157,21 @@ own_groups, after_groups, after_measure, before_choice, after_choice = map(_verb
 
 
 class Team:
-    """Runs a kernel on several threads; its last argument is the `Meeting`."""
+    """Runs kernels on several threads; their last argument is the `Meeting`.
 
-    def __init__(self, threads: int):
+    ``least``: of contacts or bodies, fewer are left to one thread.
+    """
+
+    def __init__(self, threads: int, least: int = 0):
         self.threads = self.workers = threads
-        self._meetings = [Meeting(np.zeros(16, dtype=np.int64), 0, 1)]
-        if threads > 1:
-            counters = self._meetings[0].counters
-            self._meetings = [Meeting(counters, k, threads) for k in range(threads)]
-        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self.least = least
+        self._begin()
+
+    def _begin(self) -> None:
+        counters = np.zeros(16, dtype=np.int64)
+        self._meetings = [Meeting(counters, k, self.threads) for k in range(self.threads)]
+        self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
+        self._process = os.getpid()
 
     leads = True  # whether this process records and tells: see `ranks.world`
 
@@ -168,10 +186,53 @@ class Team:
         """A block in which an error of one process stops all."""
         return contextlib.nullcontext()
 
+    def of(self, size: int, least: int) -> "Team":
+        """This team for a loop over so many things; where they are not more than ``least``, one thread is faster."""
+        return self if size > max(least, self.least) else ALONE
+
     def __call__(self, function, *arguments):
-        """Result of the first thread."""
-        others = [self._pool.submit(function, *arguments, meeting) for meeting in self._meetings[1:]]
-        result = function(*arguments, self._meetings[0])
+        """Run a solver: see `share`."""
+        return self.share(function, *arguments)
+
+    def share(self, function, *arguments):
+        """Run a kernel on the threads of this process; the result of the first one."""
+        if self.threads == 1:
+            return function(*arguments, self._meetings[0])
+        if self._process != os.getpid():
+            self._begin()  # a process that was forked off has the threads of its parent no more
+        return self._run(function, arguments, self._meetings)
+
+    def _run(self, function, arguments, meetings):
+        """The result of the first of these workers; an error of one lets all others go, and is raised."""
+        others, counters = [], meetings[0].counters
+        try:
+            for meeting in meetings[1:]:
+                others.append(self._pool.submit(_work, function, arguments, meeting))
+            result = function(*arguments, meetings[0])
+        except BaseException:
+            counters[STOP] = 1
+            raise
+        finally:
+            wait(others)
+            if counters[STOP]:
+                counters[:] = 0
         for other in others:
             other.result()
         return result
+
+
+def _work(function, arguments, meeting):
+    """A worker that is not the first one."""
+    try:
+        return function(*arguments, meeting)
+    except BaseException:
+        meeting.counters[STOP] = 1
+        raise
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+ALONE = Team(1)

@@ -10,7 +10,7 @@ from ..search.contract import CELLULAR, FULL
 from ..search.pairs import pair_arrays
 from ..search.touches import FIRST, LAW, SECOND, SIZE
 from ..space import images
-from .full import Full, fill_contacts, warm_start
+from .full import Full, book_contacts, fill_contacts, warm_start
 
 
 def as_pairs(model, near, touches) -> tuple:
@@ -51,17 +51,14 @@ class Cellular(Full):
         self.ahead = not self.active.bound[:, 2:].any()  # no glue, no moments
         return scale
 
-    def store(self, touches, rows, mobility, tolerance) -> tuple[float, float]:
+    def store(self, touches, rows, mobility, tolerance, team) -> tuple[float, float]:
         """Keep impulse, moment and status with the touches; returns the largest distance to a cone and sum |P|^2."""
-        result, d = super().store(self._pairs, rows, mobility, tolerance), mobility.dimension
+        result, d = super().store(self._pairs, rows, mobility, tolerance, team), mobility.dimension
         touches.status[:], touches.memory[:, :d] = self._pairs.status, self._pairs.impulse[:, :d]
         touches.memory[:, d:] = self._pairs.moment[:, 3 - (2 * d - 3) :]
         return result
 
-    def book(self, touches, step, rows, bodies, works) -> None:
-        """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
-        super().book(self._pairs, step, rows, bodies, works)
-
-    def lose(self, touches, step, rows) -> float:
-        """Nothing: quiet steps are improved, and lose little."""
+    def book(self, touches, step, rows, bodies, works, team) -> float:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4); quiet steps are improved, and lose little."""
+        book_contacts(step.before, rows, bodies, step.driven, self._pairs.law, self.active, works)
         return 0.0

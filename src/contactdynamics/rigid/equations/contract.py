@@ -83,7 +83,8 @@ class Explicit(NamedTuple):
 class Equations(Protocol):
     """What a `ContactSet` asks of the equations of one kind.
 
-    ``found`` is the list of the search whose contacts they are, ``step`` a `Step`, ``rows`` (N, 8) the velocities.
+    ``found`` is the list of the search whose contacts they are, ``step`` a `Step`, ``rows`` (N, 8) the velocities,
+    ``team`` (`threads.Team`) who may share the work.
     """
 
     number: int  # which kind of equations, as the searches name it
@@ -113,14 +114,14 @@ class Equations(Protocol):
     def shrink(self, rows, group, factor) -> None:
         """Multiply the impulses of each group by its ``factor`` (G,)."""
 
-    def store(self, found, rows, mobility, tolerance) -> tuple[float, float]:
+    def store(self, found, rows, mobility, tolerance, team) -> tuple[float, float]:
         """Keep impulse and status as memory; returns the largest distance to a cone and the sum of |P|^2."""
 
-    def book(self, found, step, rows, bodies, works) -> None:
-        """Add the works of the contacts, law by law, to ``works`` (L, 4): normal, tangential, rolling, drive."""
+    def book(self, found, step, rows, bodies, works, team) -> float:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4): normal, tangential, rolling, drive.
 
-    def lose(self, found, step, rows) -> float:
-        """Keep with those ``found`` by how much they are deeper than the law has them; returns the largest, m."""
+        Keep with those ``found`` by how much they are deeper than the law has them; returns the largest, m.
+        """
 
     def separations(self, rows) -> np.ndarray:
         """(count,) U_n, m/s, in the order of `places`."""
@@ -146,7 +147,11 @@ class Kernels(NamedTuple):
     number of contacts that sink. A contact loses |b(U, P)| + |natural map|^2 / rho, an energy: what the law would not
     do with this P and U, and where P = 0 the motion that it would stop; ``shares`` gets it.
     ``add_powers(free, rows, contacts, group, sums)`` adds P . (U - r), P . (U - U_free) and |P| |U - r| to the ``sums``
-    (G, 3) of their groups; ``group`` (N,) has the group of each body, one that does not move freely has none.
+    (G, 3) of their groups; ``group`` (N,) has the group of each body, one that does not move freely has none, -1.
+    ``add_beyond(rows, contacts, group, sums)``, where there is one, says that P . (U - r) of all contacts is the power
+    of their impulses on homogeneous balls, and what it adds to the ``sums`` (N, 2) of their free bodies: that of the
+    targets, and of bodies that do not move freely; with sign and without. Then ``group`` may be -1 for whole groups,
+    which are left out of `add_powers`.
     ``store(rows, contacts, kappa, tolerance, found)`` and ``separations(rows, contacts)`` are verbs of `Equations`.
     """
 
@@ -155,6 +160,7 @@ class Kernels(NamedTuple):
     store: object
     separations: object
     add_powers: object
+    add_beyond: object = None
 
 
 KERNELS: dict[type, Kernels] = {}
@@ -175,6 +181,12 @@ def add_powers(free, rows, contacts, group, sums):
     return KERNELS[type(contacts)].add_powers(free, rows, contacts, group, sums)
 
 
+def add_beyond(rows, contacts, group, sums):
+    """What `add_powers` has beyond powers on balls: see `Kernels`; whether this is known for these ``contacts``."""
+    chosen = KERNELS[type(contacts)].add_beyond
+    return contacts.a.size == 0 if chosen is None else chosen(rows, contacts, group, sums)
+
+
 @overload(sweep)
 def _compiled_sweep(rows, mobility, contacts, some, beta, last):
     chosen = KERNELS[contacts.instance_class].sweep
@@ -191,6 +203,14 @@ def _compiled_measure(rows, mobility, contacts, some, shares):
 def _compiled_powers(free, rows, contacts, group, sums):
     chosen = KERNELS[contacts.instance_class].add_powers
     return lambda free, rows, contacts, group, sums: chosen(free, rows, contacts, group, sums)
+
+
+@overload(add_beyond)
+def _compiled_beyond(rows, contacts, group, sums):
+    chosen = KERNELS[contacts.instance_class].add_beyond
+    if chosen is None:
+        return lambda rows, contacts, group, sums: contacts.a.size == 0
+    return lambda rows, contacts, group, sums: chosen(rows, contacts, group, sums)
 
 
 START = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0  # of the sums of `measure`, before the first contact

@@ -13,11 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from ..._jit import kernel
+from ..._jit import Settled, kernel
 from ...scenes.materials import FRICTION_1, RHO, STATIC
 from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
 from ..search.contract import DIAGONAL
-from ..search.pairs import kept, pair_size
+from ..search.pairs import kept
+from ..threads import ALONE, BLOCKS, block, meet, part
 from .contract import (
     KERNELS,
     START,
@@ -123,69 +124,94 @@ def _compiled_cell_power(rows, driven, contacts, k, x, y, z):
 
 
 @kernel(contract=True)
-def fill_contacts(pairs, number, radius, step, rows, laws, mobility, places, out):
+def fill_contacts(pairs, number, step, rows, laws, mobility, places, out, scales, meeting):
     """Fill ``out`` with the contacts of this kind and add their first guess to ``rows``, which start free.
 
-    ``places`` (m,): where each is to stand. Returns the sum of (rho b)^2 over them.
+    ``places`` (m,): where each is to stand. Blocks of contacts are divided among the threads, and so are the bodies,
+    each of which gets its impulses in the order of the pairs; both mostly belong to the same thread, where bodies are
+    sorted. Returns the sum of (rho b)^2, block by block in ``scales`` (BLOCKS,).
     """
-    count, scale = 0, 0.0
+    count = 0
     law, gap, normal, kind, one, two = pairs.law, pairs.gap, pairs.normal, pairs.kind, pairs.a, pairs.b
-    memory, status, lost = pairs.impulse, pairs.status, pairs.lost
-    before, free, h, anticipate = step.before, step.free, step.h, step.anticipate
-    kappa, dimension = mobility.kappa, mobility.dimension
-    for k in range(kind.size):
-        if kind[k] != number:
-            continue
-        found = places[count]
-        count += 1
-        a, b = one[k], two[k]
-        nx, ny, nz = normal[k, 0], normal[k, 1], normal[k, 2]
-        rule = laws[law[k]]
-        gamma, u_before = rule[FRICTION_1], 0.0
-        if rule[RHO] > 0.0 or rule[STATIC] > gamma:  # only these laws look at the velocity before
-            x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
-            x, y, z = with_image(before, out, found, x, y, z)
-            u_before = x * nx + y * ny + z * nz
-            if rule[STATIC] > gamma:
-                sx, sy, sz = before[a, 3] + before[b, 3], before[a, 4] + before[b, 4], before[a, 5] + before[b, 5]
-                tx = x - (sy * nz - sz * ny) - u_before * nx
-                ty = y - (sz * nx - sx * nz) - u_before * ny
-                tz = z - (sx * ny - sy * nx) - u_before * nz
-                if holds_static(status[k], tx * tx + ty * ty + tz * tz, u_before, gap[k], h):
-                    gamma = rule[STATIC]
-        r = target_velocity(gap[k], u_before, rule[RHO], h, anticipate, step.opening)
-        px, py, pz = memory[k, 0], memory[k, 1], memory[k, 2]
-        fix = max(0.0, -(px * nx + py * ny + pz * nz))  # the memory is a vector in space: P_n must stay a push
-        px, py, pz = px + fix * nx, py + fix * ny, pz + fix * nz
-        row = out.row[found]
-        row[NX], row[NY], row[NZ], row[PX], row[PY], row[PZ] = nx, ny, nz, px, py, pz
-        row[TARGET], row[GAMMA] = r, gamma
-        out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
-        out.sink[found] = sinking_speed(gap[k] if anticipate else -lost[k], pair_size(pairs, radius, k), h)
-        fa, fb, ra, rb = free[a], free[b], rows[a], rows[b]
-        ma, mb = fa[6], fb[6]
-        rho = dimension / ((ma + mb) * (1.0 + (dimension - 1) * (1.0 + kappa)))
-        sx, sy, sz = fa[3] + fb[3], fa[4] + fb[4], fa[5] + fb[5]
-        tx = fb[0] - fa[0] - (sy * nz - sz * ny) - r * nx
-        ty = fb[1] - fa[1] - (sz * nx - sx * nz) - r * ny
-        tz = fb[2] - fa[2] - (sx * ny - sy * nx) - r * nz
-        tx, ty, tz = with_image(free, out, found, tx, ty, tz)
-        scale += rho * rho * (tx * tx + ty * ty + tz * tz)
-        ra[0] -= ma * px
-        ra[1] -= ma * py
-        ra[2] -= ma * pz
-        rb[0] += mb * px
-        rb[1] += mb * py
-        rb[2] += mb * pz
-        mx, my, mz = kappa * (ny * pz - nz * py), kappa * (nz * px - nx * pz), kappa * (nx * py - ny * px)
-        ra[3] -= ma * mx
-        ra[4] -= ma * my
-        ra[5] -= ma * mz
-        rb[3] -= mb * mx
-        rb[4] -= mb * my
-        rb[5] -= mb * mz
-        push_cell(rows, mobility.linear, out, found, px, py, pz)
+    memory, status, lost, balls = pairs.impulse, pairs.status, pairs.lost, pairs.balls
+    before, free, h, anticipate, opening = step.before, step.free, step.h, step.anticipate, step.opening
+    kappa, dimension, linear = mobility.kappa, mobility.dimension, mobility.linear
+    row, out_pair, out_a, out_b, out_status, sink = out.row, out.pair, out.a, out.b, out.status, out.sink
+    first, after = part(BLOCKS, meeting)
+    low, high = part(rows.shape[0], meeting)
+    for part_ in range(BLOCKS):
+        begin, end = block(kind.size, part_)
+        mine, scale = first <= part_ < after, 0.0
+        for k in range(np.uint64(begin), np.uint64(end)):  # unsigned: no test for negative indices
+            if kind[k] != number:
+                continue
+            found = places[count]
+            count += 1
+            a, b = one[k], two[k]
+            own_a, own_b = low <= a < high, low <= b < high
+            if not (mine or own_a or own_b):
+                continue
+            nx, ny, nz = normal[k, 0], normal[k, 1], normal[k, 2]
+            px, py, pz = memory[k, 0], memory[k, 1], memory[k, 2]
+            fix = max(0.0, -(px * nx + py * ny + pz * nz))  # the memory is a vector in space: P_n must stay a push
+            px, py, pz = px + fix * nx, py + fix * ny, pz + fix * nz
+            ma, mb = free[a, 6], free[b, 6]
+            if mine:
+                rule = law[k]
+                gamma, bounce, static, u_before = laws[rule, FRICTION_1], laws[rule, RHO], laws[rule, STATIC], 0.0
+                if bounce > 0.0 or static > gamma:  # only these laws look at the velocity before
+                    x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
+                    x, y, z = with_image(before, out, found, x, y, z)
+                    u_before = x * nx + y * ny + z * nz
+                    if static > gamma:
+                        sx, sy, sz = slip_sum(before, a, b)
+                        tx = x - (sy * nz - sz * ny) - u_before * nx
+                        ty = y - (sz * nx - sx * nz) - u_before * ny
+                        tz = z - (sx * ny - sy * nx) - u_before * nz
+                        if holds_static(status[k], tx * tx + ty * ty + tz * tz, u_before, gap[k], h):
+                            gamma = static
+                r = target_velocity(gap[k], u_before, bounce, h, anticipate, opening)
+                row[found, NX], row[found, NY], row[found, NZ], row[found, TARGET] = nx, ny, nz, r
+                row[found, PX], row[found, PY], row[found, PZ], row[found, GAMMA] = px, py, pz, gamma
+                out_pair[found], out_a[found], out_b[found], out_status[found] = k, a, b, OPEN
+                size = min(free[a, 7], free[b, 7]) if k < balls else free[b, 7]  # a plane has no radius
+                sink[found] = sinking_speed(gap[k] if anticipate else -lost[k], size, h)
+                rho = dimension / ((ma + mb) * (1.0 + (dimension - 1) * (1.0 + kappa)))
+                sx, sy, sz = slip_sum(free, a, b)
+                tx = free[b, 0] - free[a, 0] - (sy * nz - sz * ny) - r * nx
+                ty = free[b, 1] - free[a, 1] - (sz * nx - sx * nz) - r * ny
+                tz = free[b, 2] - free[a, 2] - (sx * ny - sy * nx) - r * nz
+                tx, ty, tz = with_image(free, out, found, tx, ty, tz)
+                scale += rho * rho * (tx * tx + ty * ty + tz * tz)
+                push_cell(rows, linear, out, found, px, py, pz)
+            mx, my, mz = kappa * (ny * pz - nz * py), kappa * (nz * px - nx * pz), kappa * (nx * py - ny * px)
+            if own_a:
+                rows[a, 0] -= ma * px
+                rows[a, 1] -= ma * py
+                rows[a, 2] -= ma * pz
+                rows[a, 3] -= ma * mx
+                rows[a, 4] -= ma * my
+                rows[a, 5] -= ma * mz
+            if own_b:
+                rows[b, 0] += mb * px
+                rows[b, 1] += mb * py
+                rows[b, 2] += mb * pz
+                rows[b, 3] -= mb * mx
+                rows[b, 4] -= mb * my
+                rows[b, 5] -= mb * mz
+        if mine:
+            scales[part_] = scale
+    meet(meeting, rows)
+    scale = 0.0
+    for part_ in range(BLOCKS):
+        scale += scales[part_]
     return scale
+
+
+@kernel(inline=True)
+def slip_sum(rows, a, b):
+    """s_a + s_b."""
+    return rows[a, 3] + rows[b, 3], rows[a, 4] + rows[b, 4], rows[a, 5] + rows[b, 5]
 
 
 @kernel(inline=True)
@@ -306,8 +332,8 @@ def measure_contacts(rows, mobility, contacts, some, shares):
 
 
 @kernel
-def store_contacts(rows, contacts, kappa, tolerance, pairs):
-    """Find the status of the contacts and store it with the impulse in the pairs.
+def store_some(rows, contacts, kappa, tolerance, pairs, begin, end):
+    """Find the status of the contacts from ``begin`` on, before ``end``, and store it with the impulse in the pairs.
 
     A contact on its cone sticks all the same where it does not slip: its speed is below ``tolerance`` times the one
     that friction can take away, W_t gamma P_n. Returns the largest violation of a cone and the sum of |P|^2.
@@ -315,7 +341,7 @@ def store_contacts(rows, contacts, kappa, tolerance, pairs):
     cone, size = 0.0, 0.0
     row, kept, impulse = contacts.row, pairs.status, pairs.impulse
     # no views of rows here: each would be counted as a reference, which takes longer than the rest
-    for k in range(contacts.pair.size):
+    for k in range(np.uint64(begin), np.uint64(end)):
         pair, gamma = contacts.pair[k], row[k, GAMMA]
         nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
         p_n = px * nx + py * ny + pz * nz
@@ -343,34 +369,76 @@ def store_contacts(rows, contacts, kappa, tolerance, pairs):
 
 
 @kernel
-def book_contacts(before, rows, kind, driven, pairs_law, contacts, works):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive.
+def store_contacts(rows, contacts, kappa, tolerance, pairs):
+    """Find and store status and impulse of all contacts: see `store_some`."""
+    return store_some(rows, contacts, kappa, tolerance, pairs, 0, contacts.pair.size)
 
-    ``driven`` (3, 3): which components of the velocity gradient of a moving cell are imposed.
+
+@kernel
+def store_blocks(rows, contacts, kappa, tolerance, pairs, parts, meeting):
+    """`store_contacts`, block by block in ``parts`` (BLOCKS, 2)."""
+    first, after = part(BLOCKS, meeting)
+    for k in range(first, after):
+        begin, end = block(contacts.pair.size, k)
+        parts[k, 0], parts[k, 1] = store_some(rows, contacts, kappa, tolerance, pairs, begin, end)
+    meet(meeting, rows)
+    cone, size = 0.0, 0.0
+    for k in range(BLOCKS):
+        cone, size = max(cone, parts[k, 0]), size + parts[k, 1]
+    return cone, size
+
+
+@kernel
+def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, parts, meeting):
+    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive; by ``parts``.
+
+    ``parts`` (BLOCKS, L + 1, 4) are those of the blocks. Enters into ``lost`` (K,) of the pairs, whose laws are ``law``
+    (K,), what the solver left, and returns the largest. ``driven`` (3, 3): which components of the velocity gradient of
+    a moving cell are imposed.
     """
-    for k in range(contacts.pair.size):
-        a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
-        nx, ny, nz = c[NX], c[NY], c[NZ]
-        px, py, pz = c[PX], c[PY], c[PZ]
-        ux, uy, uz = slip(before, a, b, nx, ny, nz)
-        vx, vy, vz = slip(rows, a, b, nx, ny, nz)
-        ux, uy, uz = with_image(before, contacts, k, ux, uy, uz)
-        vx, vy, vz = with_image(rows, contacts, k, vx, vy, vz)
-        p_n = px * nx + py * ny + pz * nz
-        m_n = 0.5 * ((ux + vx) * nx + (uy + vy) * ny + (uz + vz) * nz)
-        total = 0.5 * ((ux + vx) * px + (uy + vy) * py + (uz + vz) * pz)
-        book = works[pairs_law[contacts.pair[k]]]
-        book[0] += m_n * p_n
-        book[1] += total - m_n * p_n
-        book[3] -= cell_power(rows, driven, contacts, k, px, py, pz)
-        for side in range(2):
-            body, sign = (a, 1.0) if side == 0 else (b, -1.0)
-            if kind[body] == DRIVEN:  # the contact point lies at +n from a and at -n from b
-                sx, sy, sz = sign * rows[body, 3], sign * rows[body, 4], sign * rows[body, 5]
-                x = rows[body, 0] + sy * nz - sz * ny
-                y = rows[body, 1] + sz * nx - sx * nz
-                z = rows[body, 2] + sx * ny - sy * nx
-                book[3] += sign * (x * px + y * py + z * pz)
+    row, one, two, place = contacts.row, contacts.a, contacts.b, contacts.pair
+    first, after = part(BLOCKS, meeting)
+    for part_ in range(first, after):
+        begin, end = block(one.size, part_)
+        parts[part_, :, :] = 0.0
+        most = 0.0
+        for k in range(np.uint64(begin), np.uint64(end)):
+            a, b, at = one[k], two[k], place[k]
+            nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
+            x, y, z = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[b, 2] - rows[a, 2]
+            vx, vy, vz = with_image(rows, contacts, k, x, y, z)
+            lost[at] = lost_after(lost[at], vx * nx + vy * ny + vz * nz, row[k, TARGET], h)  # spins do not open it
+            most = max(most, lost[at])
+            # the sum of the velocities before and after
+            x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
+            ux, uy, uz = with_image(before, contacts, k, x, y, z)
+            sx = before[a, 3] + before[b, 3] + (rows[a, 3] + rows[b, 3])
+            sy = before[a, 4] + before[b, 4] + (rows[a, 4] + rows[b, 4])
+            sz = before[a, 5] + before[b, 5] + (rows[a, 5] + rows[b, 5])
+            x, y, z = ux + vx - (sy * nz - sz * ny), uy + vy - (sz * nx - sx * nz), uz + vz - (sx * ny - sy * nx)
+            normal = 0.5 * (x * nx + y * ny + z * nz) * (px * nx + py * ny + pz * nz)
+            rule = law[at]
+            parts[part_, rule, 0] += normal
+            parts[part_, rule, 1] += 0.5 * (x * px + y * py + z * pz) - normal
+            parts[part_, rule, 3] -= cell_power(rows, driven, contacts, k, px, py, pz)
+            for side in range(2):
+                body, sign = (a, 1.0) if side == 0 else (b, -1.0)
+                if kind[body] == DRIVEN:  # the contact point lies at +n from a and at -n from b
+                    sx, sy, sz = sign * rows[body, 3], sign * rows[body, 4], sign * rows[body, 5]
+                    x = rows[body, 0] + sy * nz - sz * ny
+                    y = rows[body, 1] + sz * nx - sx * nz
+                    z = rows[body, 2] + sx * ny - sy * nx
+                    parts[part_, rule, 3] += sign * (x * px + y * py + z * pz)
+        parts[part_, works.shape[0], 0] = most
+    meet(meeting, rows)
+    most = 0.0
+    for part_ in range(BLOCKS):
+        most = max(most, parts[part_, works.shape[0], 0])
+        if meeting.thread == 0:
+            for rule in range(works.shape[0]):
+                for c in range(4):
+                    works[rule, c] += parts[part_, rule, c]
+    return most
 
 
 @kernel
@@ -402,36 +470,54 @@ def write_frames(row, flat, out):
 
 
 @kernel
-def lose(rows, contacts, h, lost):
-    """Enter into ``lost`` (K,) of the pairs what the solver left; returns the largest."""
-    most = 0.0
-    for k in range(contacts.pair.size):
-        a, b, c, at = contacts.a[k], contacts.b[k], contacts.row[k], contacts.pair[k]
-        x, y, z = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[b, 2] - rows[a, 2]  # spins do not open it
-        x, y, z = with_image(rows, contacts, k, x, y, z)
-        lost[at] = lost_after(lost[at], x * c[NX] + y * c[NY] + z * c[NZ], c[TARGET], h)
-        most = max(most, lost[at])
-    return most
-
-
-@kernel
 def add_powers(free, rows, contacts, group, sums):
     """Add P . (U - r), P . (U - U_free) and |P| |U - r| of the contacts to ``sums`` (G, 3) of their groups."""
-    for k in range(contacts.pair.size):
-        c, a, b = contacts.row[k], contacts.a[k], contacts.b[k]
-        at = group[a] if rows[a, 6] > 0.0 else group[b]
-        nx, ny, nz, px, py, pz = c[NX], c[NY], c[NZ], c[PX], c[PY], c[PZ]
+    row, one, two = contacts.row, contacts.a, contacts.b  # no views of rows: see `store_contacts`
+    for k in range(one.size):
+        a, b = one[k], two[k]
+        at = group[a] if group[a] >= 0 else group[b]
+        if at < 0:
+            continue
+        nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
         x, y, z = slip(rows, a, b, nx, ny, nz)
         fx, fy, fz = slip(free, a, b, nx, ny, nz)
         x, y, z = with_image(rows, contacts, k, x, y, z)
         fx, fy, fz = with_image(free, contacts, k, fx, fy, fz)
         sums[at, 1] += px * (x - fx) + py * (y - fy) + pz * (z - fz)
-        x, y, z = x - c[TARGET] * nx, y - c[TARGET] * ny, z - c[TARGET] * nz
+        r = row[k, TARGET]
+        x, y, z = x - r * nx, y - r * ny, z - r * nz
         sums[at, 0] += px * x + py * y + pz * z
         sums[at, 2] += abs(px * x) + abs(py * y) + abs(pz * z)
 
 
-KERNELS[DiagonalContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers)
+@kernel
+def add_beyond(rows, contacts, group, sums):
+    """Add to the ``sums`` (N, 2) of free bodies the powers that targets and other bodies have: see `Kernels`."""
+    row, one, two = contacts.row, contacts.a, contacts.b
+    for k in range(one.size):
+        a, b, r = one[k], two[k], row[k, TARGET]
+        first, second = group[a] >= 0, group[b] >= 0
+        if r == 0.0 and first and second:
+            continue
+        nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
+        power = -r * (px * nx + py * ny + pz * nz)
+        size = abs(power)
+        if not (first and second):
+            sign, other = (-1.0, a) if second else (1.0, b)
+            sx, sy, sz = rows[other, 3], rows[other, 4], rows[other, 5]
+            x = sign * rows[other, 0] - (sy * nz - sz * ny)
+            y = sign * rows[other, 1] - (sz * nx - sx * nz)
+            z = sign * rows[other, 2] - (sx * ny - sy * nx)
+            power, size = power + px * x + py * y + pz * z, size + abs(px * x) + abs(py * y) + abs(pz * z)
+        at = a if first else b
+        sums[at, 0] += power
+        sums[at, 1] += size
+    return True
+
+
+KERNELS[DiagonalContacts] = Kernels(
+    sweep_contacts, measure_contacts, store_contacts, separations, add_powers, add_beyond
+)
 
 
 class Diagonal(Held):
@@ -442,6 +528,12 @@ class Diagonal(Held):
     filling, memory = staticmethod(fill_contacts), staticmethod(kept)
     _alone = False  # whether all pairs of the search are of this kind
 
+    def clear(self) -> None:
+        """No active contacts."""
+        super().clear()
+        self._store, self._book = Settled(store_blocks), Settled(book_contacts)
+        self._parts = np.empty((BLOCKS, 2, 4))  # of sums, by block
+
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the pairs."""
         pair = self.active.pair
@@ -450,17 +542,23 @@ class Diagonal(Held):
     def fill(self, model, near, pairs, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         self._alone = self.count == len(pairs.first)
-        return self._fill(
-            pairs, self.number, model.balls.radius, step, rows, model.laws, mobility, self._plan.few, self.active
-        )
+        team = ALONE if near.length else near.team  # all contacts act on a cell that moves
+        few, scales = self._plan.few, self._parts[:, 0, 0]
+        return team.share(self._fill, pairs, self.number, step, rows, model.laws, mobility, few, self.active, scales)
 
-    def book(self, pairs, step, rows, bodies, works) -> None:
-        """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
-        book_contacts(step.before, rows, bodies.kind, step.driven, pairs.law, self.active, works)
+    def store(self, pairs, rows, mobility, tolerance, team) -> tuple[float, float]:
+        """Keep impulse and status with the pairs; returns the largest distance to a cone and the sum of |P|^2."""
+        stored, parts = self.memory(pairs), self._parts[:, 0, :2]
+        return team.share(self._store, rows, self.active, mobility.kappa, tolerance, stored, parts)
 
-    def lose(self, pairs, step, rows) -> float:
-        """Keep with the pairs by how much they are deeper than the law has them; returns the largest, m."""
-        return lose(rows, self.active, step.h, pairs.lost)
+    def book(self, pairs, step, rows, bodies, works, team) -> float:
+        """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
+        if self._parts.shape[1] != len(works) + 1:
+            self._parts = np.empty((BLOCKS, len(works) + 1, 4))
+        return team.share(
+            self._book, step.before, rows, bodies.kind, step.driven, step.h, pairs.law, pairs.lost, self.active, works,
+            self._parts,
+        )  # fmt: skip
 
     def acting(self) -> tuple:
         """(count, 3) the impulses, in space."""

@@ -457,12 +457,9 @@ class Full(Held):
         """Of the components ``driven`` (3, 3) of a moving cell, the last of ``rows``, on the present impulses, J."""
         return cell_work(rows, driven, self.active)
 
-    def book(self, pairs, step, rows, bodies, works) -> None:
-        """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
+    def book(self, pairs, step, rows, bodies, works, team) -> float:
+        """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
         book_contacts(step.before, rows, bodies, step.driven, pairs.law, self.active, works)
-
-    def lose(self, pairs, step, rows) -> float:
-        """Keep with the pairs by how much they are deeper than the law has them; returns the largest, m."""
         return lose(rows, self.active, step.h, pairs.lost)
 
     def acting(self) -> tuple:

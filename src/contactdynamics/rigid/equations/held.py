@@ -33,6 +33,16 @@ def status_of(impulse, friction, glue):
     return out
 
 
+@kernel
+def shrink(a, b, group, factor, impulses):
+    """Multiply the ``impulses`` (m, c) of contacts of bodies ``a`` and ``b`` (m,) by the ``factor`` of their group."""
+    for k in range(a.size):
+        s = factor[group[a[k]] if group[a[k]] >= 0 else group[b[k]]]
+        if s < 1.0:
+            for c in range(impulses.shape[1]):
+                impulses[k, c] *= s
+
+
 def head(table, count: int):
     """The first ``count`` rows of a named tuple of arrays."""
     return type(table)(*(array[:count] for array in table))
@@ -98,16 +108,12 @@ class Held:
         """Of the components ``driven`` (3, 3) of a moving cell, the last of ``rows``, on the present impulses, J."""
         return 0.0
 
-    def lose(self, found, step, rows) -> float:
-        """Nothing is kept where quiet steps are improved."""
-        return 0.0
-
     @staticmethod
     def memory(found) -> NamedTuple:
         """Those arrays of ``found`` that are stored."""
         return found
 
-    def store(self, found, rows, mobility, tolerance) -> tuple[float, float]:
+    def store(self, found, rows, mobility, tolerance, team) -> tuple[float, float]:
         """Keep impulse, moment and status with those ``found``; the largest distance to a cone and sum |P|^2."""
         return self._store(rows, self.active, mobility.kappa, tolerance, self.memory(found))
 
@@ -117,10 +123,8 @@ class Held:
 
     def shrink(self, rows, group, factor) -> None:
         """Multiply the impulses of each group by its ``factor`` (G,)."""
-        a, b = self.active.a, self.active.b
-        by = factor[np.where(rows[a, 6] > 0.0, group[a], group[b])]
         for impulses in self.acting():
-            impulses *= by[:, None]
+            shrink(self.active.a, self.active.b, group, factor, impulses)
 
 
 class Angular(Held):

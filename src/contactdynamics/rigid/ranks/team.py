@@ -44,8 +44,8 @@ UNKNOWNS = {
 class RankTeam(Team):
     """Runs a solver on several processes, each with some threads; has the face of `threads.Team`."""
 
-    def __init__(self, world, threads: int):
-        super().__init__(threads)
+    def __init__(self, world, threads: int, least: int = 0):
+        super().__init__(threads, least)
         self.world, self.workers = world, threads * world.ranks
         self._job, self._error = None, None
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
@@ -82,10 +82,7 @@ class RankTeam(Team):
         meetings = [RankMeeting(self._meetings[0].counters, k, self.threads, *common) for k in range(self.threads)]
         mine = scratch._replace(movable=own.own, pushed=own.own[:0])
         arguments = rows, mobility, kinds, goal, mine
-        others = [self._pool.submit(function, *arguments, meeting) for meeting in meetings[1:]]
-        result = function(*arguments, meetings[0])
-        for other in others:
-            other.result()
+        result = self._run(function, arguments, meetings)
         if self._error is not None:
             raise self._error
         self._gather(rows, kinds, own)

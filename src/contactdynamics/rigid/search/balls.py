@@ -14,14 +14,16 @@ from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, 
 from ...state import FREE, OPEN, SEPARATING
 from ..motion import by_direction
 from ..space import image, shortest
+from ..threads import meet, part
 from .contract import BORDER, DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap, head_of
 from .laws import joint_rows, own_law
-from .pairs import Pairs, deepest_pair, lost_most, pair_arrays, recall, renumber
+from .pairs import Pairs, deepest_pair, lost_most, move_down, pair_arrays, recall, renumber, rows_before
 from .recovery import recover_pairs
 
 ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers, and taken as such
 MEMORY = ("first", "second", "impulse", "moment", "status", "lost")
 HERE = 0.0, 0.0, 0.0  # shift of a body that is not met in an image
+SPARE = 8  # rows for new pairs of the balls of a thread, beside a four-hundredth of all
 ROOM = 1.03  # of arrays that follow the number of contacts, over what is needed
 
 
@@ -87,8 +89,11 @@ def takes_part(gap, held, status, keep, sticky, near, anticipate, u, h, size):
 
 
 @kernel
-def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out):
-    """Active pairs of balls, in order, into ``out``; returns their number (more than its room: do it again)."""
+def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where):
+    """Active pairs of balls, in order, into ``out``; returns the row after them (more than its room: do it again).
+
+    ``where``: the first ball and that after the last one, the row to begin with, and that after the last one.
+    """
     # Arrays out of the tuples once: taken inside the loop, each is counted as a reference again and again.
     first, second, rule, kind, gaps, normal, source, bodies_a, bodies_b = (
         out.first, out.second, out.law, out.kind, out.gap, out.normal, out.source, out.a, out.b
@@ -103,13 +108,16 @@ def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out
         outlook.one, outlook.two, outlook.h, outlook.slack, outlook.anticipate, outlook.keep
     )  # fmt: skip
     known_first, known_second, known_status, known = old.first, old.second, old.status, old.balls
-    longest = 1
-    for i in range(count.size):
+    begin, end, found, room = where
+    longest, k = 1, 0
+    for i in range(begin, end):
         longest = max(longest, count[i] + 1)
-    found, k, room, near = 0, 0, first.size, np.empty(longest, dtype=np.int32)
+    near = np.empty(longest, dtype=np.int32)
+    if begin > 0:
+        k = rows_before(known_first, known, begin)
     joints = rules.joints
     wide = anticipate or rules.pulls  # open gaps may take part
-    for i in range(radius.size):
+    for i in range(begin, end):
         a, made, plain = body[i], material[i], simple_body[body[i]]
         xi, yi, zi, ri = places[i, 0], places[i, 1], places[i, 2], radius[i] + slack
         chosen = 0
@@ -219,17 +227,42 @@ def find_plane_contacts(spheres, flats, rules, position, outlook, old, at, out):
 
 
 @kernel
-def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out):
+def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out, counts, meeting):
     """All active pairs, with the memory of the ``old`` ones, into ``out``; their number, and how many are of balls.
 
-    More than its room: do it again.
+    More than its room: do it again. Each thread has some of the balls, and room for as many pairs as they had before
+    and some more; what they find is put together. ``counts`` (threads + 2,): where the rows of each end.
     """
-    balls = total = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out)
-    if flats.body.size > 0:
-        total = find_plane_contacts(spheres, flats, rules, position, outlook, old, balls, out)
-    if total <= out.first.size:
-        recall(old, out, total, rules.moments)
-    return total, balls
+    thread, threads, balls, room = meeting.thread, meeting.threads, spheres.radius.size, out.first.size
+    begin, end = part(balls, meeting)
+    spare = SPARE + old.balls // 400
+    at, limit = 0, room
+    if threads > 1:
+        at = rows_before(old.first, old.balls, begin) + thread * spare
+        limit = min(room, rows_before(old.first, old.balls, end) + (thread + 1) * spare)
+    where = begin, end, at, limit
+    counts[thread] = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
+    meet(meeting, outlook.one)
+    if thread == 0:
+        total, fits = counts[0], counts[0] <= limit
+        for other in range(1, threads):
+            at = rows_before(old.first, old.balls, balls * other // threads) + other * spare
+            end = rows_before(old.first, old.balls, balls * (other + 1) // threads) + (other + 1) * spare
+            fits &= counts[other] <= min(room, end)
+            if fits:
+                total = move_down(out, at, counts[other], total)
+        if threads > 1 and not fits:  # many are new: all by one
+            where = 0, balls, 0, room
+            total = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
+        counts[threads] = counts[threads + 1] = total
+        if flats.body.size > 0:
+            counts[threads] = find_plane_contacts(spheres, flats, rules, position, outlook, old, total, out)
+    meet(meeting, outlook.one)
+    total = counts[threads]
+    if total <= room:
+        begin, end = part(total, meeting)
+        recall(old, out, begin, end, rules.moments)
+    return total, counts[threads + 1]
 
 
 @kernel
@@ -257,7 +290,7 @@ def turning(model) -> np.ndarray:
 class BallSearch:
     """Active pairs of balls and planes: see `Search`."""
 
-    size, rests, first = "radius", False, 1.0
+    size, rests, first, equations = "radius", False, 1.0, ()
 
     def __init__(self):
         self.forget()
@@ -324,12 +357,14 @@ class BallSearch:
         position, old = model.bodies.position, self.found
         while True:
             out = self._spare
-            total, count = self._find(
-                near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old, out
-            )
+            counts = np.empty(near.team.threads + 2, dtype=np.int64)
+            total, count = near.team.share(
+                self._find, near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old, out,
+                counts,
+            )  # fmt: skip
             if total <= len(out.first):
                 break
-            room = int(ROOM * total) + 16
+            room = int(ROOM * total) + 16 + 2 * SPARE * near.team.threads
             if len(self._scratch.first) < room:
                 self._spare = self._scratch = pair_arrays(room)
                 self._filled = pair_arrays(0)  # it would keep what was shared before

@@ -80,11 +80,14 @@ def pair_size(pairs, radius, k):
 
 
 @kernel
-def recall(old, out, total, moments):
-    """Take over impulse, status and what was lost, and ``moments`` if there are, of the pairs that stand in ``old``."""
+def recall(old, out, begin, end, moments):
+    """Take over impulse, status and what was lost, and ``moments`` if there are, of the pairs that stand in ``old``.
+
+    Of the rows from ``begin`` on, before ``end``.
+    """
     impulse, moment, status, lost, source = out.impulse, out.moment, out.status, out.lost, out.source
     old_impulse, old_moment, old_status, old_lost = old.impulse, old.moment, old.status, old.lost
-    for at in range(total):
+    for at in range(begin, end):
         k = source[at]
         if k < 0:
             status[at], lost[at] = OPEN, 0.0
@@ -97,6 +100,32 @@ def recall(old, out, total, moments):
             if moments:
                 for c in range(3):
                     moment[at, c] = old_moment[k, c]
+
+
+@kernel
+def rows_before(first, count, ball):
+    """How many of the first ``count`` rows of the sorted list ``first`` are of balls before ``ball``."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if first[middle] < ball:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def move_down(pairs, begin, end, at):
+    """Move what was found in the rows from ``begin`` on, before ``end``, down to row ``at``."""
+    first, second, a, b, law, kind = pairs.first, pairs.second, pairs.a, pairs.b, pairs.law, pairs.kind
+    gap, normal, source = pairs.gap, pairs.normal, pairs.source
+    for k in range(begin, end):
+        first[at], second[at], a[at], b[at], law[at], kind[at] = first[k], second[k], a[k], b[k], law[k], kind[k]
+        gap[at], source[at] = gap[k], source[k]
+        normal[at, 0], normal[at, 1], normal[at, 2] = normal[k, 0], normal[k, 1], normal[k, 2]
+        at += 1
+    return at
 
 
 @kernel

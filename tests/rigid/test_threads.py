@@ -1,0 +1,134 @@
+"""Several threads: the same bits in every stage of a step, as many as a scene is worth, and none left behind."""
+
+import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ranks_program
+
+import contactdynamics as cd
+from contactdynamics._jit import kernel
+from contactdynamics.rigid import contact_set, simulation
+from contactdynamics.rigid.ranks import PAYS
+from contactdynamics.rigid.threads import ALONE, Team, cores, meet
+
+
+def poured(**options):
+    """A long box of disks with one end driven inwards, to which disks come, and from which some go; all bits."""
+    sim = cd.Simulation(ranks_program.scene(), time_step=1e-3, max_iterations=8, on_failure="ignore", **options)
+    sim.before_step = ranks_program.pouring
+    counts = []
+    for _ in range(60):
+        counts.append(sim.step().contacts)
+    b, pairs, energy = sim.bodies, sim.contact_set.searches[0].found, sim.energy
+    arrays = (sim.rows, b.position, b.orientation, pairs.first, pairs.second, pairs.impulse, pairs.status, pairs.lost)
+    works = (energy.kinetic, energy.force_work, energy.drive_work, energy.created, energy.recovery_work)
+    works += (*energy.normal_work, *energy.tangential_work)
+    return [a.tobytes() for a in arrays], [w.hex() for w in map(float, works)], sim.report, counts
+
+
+@pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
+def test_search_filling_books_and_motion_have_the_same_bits(penetration, monkeypatch):
+    """With bodies that come, go and are sorted; the works of the ledger too: sums are taken in blocks."""
+    monkeypatch.setattr(contact_set, "SMALL", 0)
+    monkeypatch.setattr(simulation, "SORT_FROM", 50)
+    monkeypatch.setattr(simulation, "SORT_EVERY", 40)
+    one, three = (poured(penetration=penetration, threads=k) for k in (1, 3))
+    assert one == three and max(one[3]) > 50
+
+
+def test_auto_takes_all_cores_for_what_is_large():
+    sim = cd.Simulation(ranks_program.scene(), time_step=1e-3, threads="auto")
+    assert sim.threads == "auto" and sim._team.threads == min(8, cores())
+    assert sim._team.of(PAYS, contact_set.SMALL) is ALONE and sim._team.of(PAYS + 1, contact_set.SMALL) is sim._team
+    sim.step()
+
+
+def test_a_run_goes_on_with_auto(tmp_path):
+    path = tmp_path / "run.h5"
+    sim = cd.Simulation(ranks_program.scene(), time_step=1e-3, threads="auto", recorders=cd.HDF5(path))
+    sim.run(until=0.003, progress=False)
+    assert cd.Simulation.from_file(path).threads == "auto"
+
+
+@kernel
+def _fails(rows, who, meeting):
+    """One worker raises, the others wait for it."""
+    if meeting.thread == who:
+        raise ValueError("one of them")
+    meet(meeting, rows)
+    meet(meeting, rows)
+    return meeting.thread
+
+
+@kernel
+def _meets(rows, meeting):
+    meet(meeting, rows)
+    return meeting.threads
+
+
+@pytest.mark.parametrize("who", [0, 1, 2])
+def test_an_error_of_one_thread_lets_the_others_go(who):
+    team, rows = Team(3), np.zeros((1, 8))
+    with pytest.raises(ValueError, match="one of them"):
+        team.share(_fails, rows, who)
+    assert team.share(_meets, rows) == 3  # and they work on
+
+
+def test_no_thread_is_left_behind(monkeypatch):
+    """Neither where a simulation is done, nor where a step raises."""
+    monkeypatch.setattr(contact_set, "SMALL", 0)
+
+    def breaks(sim):
+        if sim.steps == 3:
+            raise RuntimeError("in the middle")
+
+    for function in ([], [breaks]):
+        sim = cd.Simulation(ranks_program.scene(), time_step=1e-3, threads=3)
+        sim.before_step = function
+        for _ in range(5):
+            try:
+                sim.step()
+            except RuntimeError:
+                break
+        pool = list(sim._team._pool._threads)
+        assert pool and all(thread.is_alive() for thread in pool)
+        del sim
+        gc.collect()
+        for thread in pool:
+            thread.join(10)
+        assert not any(thread.is_alive() for thread in pool)
+
+
+FORK = """
+import os, sys, warnings
+warnings.simplefilter("ignore")
+sys.path[:0] = sys.argv[1:]
+import ranks_program
+import contactdynamics as cd
+from contactdynamics.rigid import contact_set
+contact_set.SMALL = 0
+sim = cd.Simulation(ranks_program.scene(), time_step=1e-3, threads=2)
+for _ in range(3):
+    sim.step()
+child = os.fork()
+for _ in range(3):
+    sim.step()
+print(sim.rows.tobytes().hex()[:4000], flush=True)
+if child == 0:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_has_threads_of_its_own():
+    """It would wait for those of its parent for ever."""
+    folder = str(Path(ranks_program.__file__).parent)
+    done = subprocess.run([sys.executable, "-c", FORK, folder], capture_output=True, text=True, timeout=300)
+    lines = done.stdout.split()
+    assert done.returncode == 0 and len(lines) == 2 and lines[0] == lines[1], done.stderr
