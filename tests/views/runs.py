@@ -1,4 +1,9 @@
-"""Small runs that the tests of the views look at."""
+"""Small runs that the tests of the views look at, and a twin of how the page opens its boxes."""
+
+import json
+import zlib
+
+import numpy as np
 
 import contactdynamics as cd
 
@@ -45,3 +50,20 @@ def cell(path, *, until=0.2):
         scene.add(cd.Disk(0.1), material="m", position=place)
     scene.add(cd.Disk(0.05), material="m", position=(0.7, 0.7), velocity=(2.5, 1.0))
     return cd.Simulation(scene, time_step=1e-3, recorders=[cd.HDF5(path, every=20)]).run(until=until, progress=False)
+
+
+def unbox(data: bytes) -> tuple[dict[str, np.ndarray], dict]:
+    """What `packing.box` was given, as the page reads it."""
+    data = zlib.decompress(data)
+    start = 4 + int.from_bytes(data[:4], "little")
+    head, out = json.loads(data[4:start]), {}
+    for name, kind, count, wide in head["columns"]:
+        raw = np.zeros((count, 4), dtype=np.uint8)
+        raw[:, :wide] = np.frombuffer(data, np.uint8, count * wide, start).reshape(wide, count).T
+        start += count * wide
+        if kind == "f":
+            out[name] = raw.view("<f4").ravel()
+        else:
+            folded = raw.view("<u4").ravel()
+            out[name] = (folded >> np.uint32(1)).astype(np.int32) ^ -(folded & np.uint32(1)).astype(np.int32)
+    return out, head["about"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from runs import cell
+from runs import cell, unbox
 
 import contactdynamics as cd
 from command import cdyn
@@ -18,7 +18,7 @@ def run(tmp_path_factory):
 
 def test_the_page_gets_bodies_inside_and_the_cell(run):
     with cd.open(run) as recording:
-        columns, about = packing.unbox(page.Pieces(recording).group_box(0))
+        columns, about = unbox(page.Pieces(recording).group_box(0))
         said = about["frames"][0]["cell"]
         assert said == {"vectors": [1, 0, 0, 0, 1, 0, 0, 0, 1], "periodic": [True, False, False]}
         place = columns["0.x"] * packing.shapes_of(recording.shapes()).quantum

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from runs import NAME, flat
+from runs import NAME, flat, unbox
 
 import contactdynamics as cd
 from command import cdyn
@@ -25,7 +25,7 @@ from contactdynamics.views.server import Server
 
 @given(hnp.arrays(np.int32, st.integers(0, 50)), hnp.arrays(np.float32, st.integers(0, 50)))
 def test_a_box_gives_back_what_was_put_in(whole, reals):
-    out, about = packing.unbox(packing.box({"a": whole, "b": reals, "c": whole % 7}, {"x": [1]}))
+    out, about = unbox(packing.box({"a": whole, "b": reals, "c": whole % 7}, {"x": [1]}))
     assert np.array_equal(out["a"], whole) and np.array_equal(out["c"], whole % 7) and about == {"x": [1]}
     assert np.array_equal(out["b"].view(np.int32), reals.view(np.int32))
 
@@ -40,7 +40,7 @@ def test_a_code_is_exact_to_half_a_percent(values):
 
 def opened(data, shapes):
     """The twin of what the page does with a group, one body at a time."""
-    columns, about = packing.unbox(data)
+    columns, about = unbox(data)
     last, frames = {}, []
     for k, said in enumerate(about["frames"]):
         slots = np.cumsum(columns[f"{k}.slot"])
@@ -96,7 +96,7 @@ def test_contacts_of_the_page_push_with_the_forces_of_the_frame(files):
     with cd.open(files / "flat.h5") as recording:
         pieces = page.Pieces(recording)
         last = len(recording) - 1
-        columns, about = packing.unbox(pieces.group_box(pieces.groups - 1))
+        columns, about = unbox(pieces.group_box(pieces.groups - 1))
         k = last % packing.GROUP
         frame = recording[last]
         forces = np.sort(frame.contacts.impulse[frame.contacts.impulse.any(axis=1), 0] / frame.time_step)
@@ -187,9 +187,9 @@ def test_the_server_hands_out_the_file_and_nothing_else(server, files):
     assert ask(server, here)[0] == 200
     index = json.loads(ask(server, here + "index")[1])
     assert len(index["times"]) == 21
-    assert packing.unbox(ask(server, here + "shapes")[1])[0]["number"].tolist() == list(range(8))
+    assert unbox(ask(server, here + "shapes")[1])[0]["number"].tolist() == list(range(8))
     for g in range(3):
-        assert len(packing.unbox(ask(server, f"{here}group/{g}")[1])[1]["frames"]) == (8 if g < 2 else 5)
+        assert len(unbox(ask(server, f"{here}group/{g}")[1])[1]["frames"]) == (8 if g < 2 else 5)
     for path in ("/", "/index", "/wrong/", f"/{server.token[:-1]}/", here + "group/3", here + "group/-1", here + "x",
                  here + "../index", here + "group/%2e%2e", here + "group/1e3", here + "group/%C2%B2",
                  here + str(files / "flat.h5"), here + "group/" + 9000 * "1"):  # fmt: skip

@@ -59,23 +59,6 @@ def box(columns: dict[str, np.ndarray], about: dict | None = None) -> bytes:
     )  # 9: 1 % smaller, three times as long
 
 
-def unbox(data: bytes) -> tuple[dict[str, np.ndarray], dict]:
-    """What `box` was given, as the page reads it."""
-    data = zlib.decompress(data)
-    start = 4 + int.from_bytes(data[:4], "little")
-    head, out = json.loads(data[4:start]), {}
-    for name, kind, count, wide in head["columns"]:
-        raw = np.zeros((count, 4), dtype=np.uint8)
-        raw[:, :wide] = np.frombuffer(data, np.uint8, count * wide, start).reshape(wide, count).T
-        start += count * wide
-        if kind == "f":
-            out[name] = raw.view("<f4").ravel()
-        else:
-            folded = raw.view("<u4").ravel()
-            out[name] = (folded >> np.uint32(1)).astype(np.int32) ^ -(folded & np.uint32(1)).astype(np.int32)
-    return out, head["about"]
-
-
 def coded(values: np.ndarray) -> tuple[np.ndarray, float]:
     """Codes of values that span many decades, and the floor that goes with them.
 

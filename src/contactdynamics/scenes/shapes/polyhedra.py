@@ -42,12 +42,6 @@ def face_normals(vertices: np.ndarray, faces) -> np.ndarray:
     return out
 
 
-def inner_radius(vertices: np.ndarray, faces, centre: np.ndarray) -> float:
-    """Radius of the largest ball about ``centre`` (3,) inside the faces, m."""
-    corner = vertices[[face[0] for face in faces]]
-    return float((face_normals(vertices, faces) * (corner - centre)).sum(axis=1).min())
-
-
 # ---- the convex hull -------------------------------------------------------------------------------------------------
 
 
