@@ -3,11 +3,12 @@
 import sys
 
 import matplotlib
+import numba
 import numpy as np
 import pytest
 from hypothesis import settings
 
-from contactdynamics import errors
+from contactdynamics import _jit, errors
 
 matplotlib.use("Agg")
 # The same examples in every run; no deadline, because the first example pays for compilation.
@@ -62,6 +63,21 @@ def closed_figures():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """The types that each settled kernel (`_jit.Settled`) has got: more than one set of them is an error."""
+    seen = {}
+
+    def call(self, *arguments):
+        if not numba.config.DISABLE_JIT:
+            types = tuple(map(self._kernel.typeof_pyval, arguments))
+            assert seen.setdefault(id(self), (self, types))[1] == types
+        return self._kernel(*arguments)
+
+    monkeypatch.setattr(_jit.Settled, "__call__", call)
+    return seen
 
 
 @pytest.fixture

@@ -8,9 +8,6 @@ from command import cdyn
 from contactdynamics.scenes import hooks
 from contactdynamics.scenes.packings import Irregular, Outlet, Pour
 
-# Coarse steps on purpose: what they do is told (test_watch), and goes on all the same.
-pytestmark = pytest.mark.filterwarnings("ignore::contactdynamics.errors.StepWarning")
-
 
 def poured(d, path=None, *, shape=None, outlet=True, penetration="moreau", **options):
     """Grains poured at 400 per second on a small table of balls, from which they fall; an outlet takes those away."""
@@ -38,7 +35,10 @@ def assert_same(one, two):
     assert one.energy.kinetic == two.energy.kinetic and one.energy.inflow == two.energy.inflow
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:Bodies .* overlap")  # the grains are poured fast, and that is told
+pytestmark = [
+    pytest.mark.usefixtures("watched"),
+    pytest.mark.filterwarnings("ignore:Bodies .* overlap"),  # the grains are poured fast, and that is told
+]
 
 # ---- what is part of the package goes on ---------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ import pytest
 import contactdynamics as cd
 from rigid_tools import assert_cell_closed, free_on_lattice
 
+pytestmark = pytest.mark.usefixtures("watched")
+
 H = 1e-3
 
 
@@ -155,7 +157,7 @@ def test_any_number_of_threads_sweeps_a_cell_to_the_same_bits(d, cluster, moves,
     for threads in (1, 3):
         made = gas(d, 22 if d == 2 else 8, cd.Cell(np.ones(d), **motion), fill=0.4995, cluster=cluster, speed=0.2)
         sim = cd.Simulation(made, time_step=H, threads=threads, on_failure="ignore", penetration="anticipate")
-        sim.run(until=20 * H, progress=False)
+        sim.run(until=8 * H, progress=False)
         states.append((sim.rows.tobytes(), sim.bodies.position.tobytes()))
         shared = [equations.kind().plan.cuts[-2:] for equations in sim.contact_set.equations]
         assert sim.contact_set.count > 100 and sum(after - first for first, after in shared) > 1

@@ -8,6 +8,8 @@ from contactdynamics import analysis
 from contactdynamics.rigid.search.recovery import moved_by
 from rigid_tools import assert_cell_closed, free_on_lattice
 
+pytestmark = pytest.mark.usefixtures("watched")
+
 H = 1e-3
 
 

@@ -9,6 +9,8 @@ import pytest
 import contactdynamics as cd
 from contactdynamics import analysis, loads, packings
 
+pytestmark = pytest.mark.usefixtures("watched")
+
 
 def filled(d=2, count=60, fraction=0.3, friction=0.0, **cell):
     cell = cd.Cell(np.ones(d), **cell)

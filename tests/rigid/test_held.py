@@ -6,6 +6,8 @@ import pytest
 import contactdynamics as cd
 from contactdynamics import loads
 
+pytestmark = pytest.mark.usefixtures("watched")
+
 H = 1e-3
 
 

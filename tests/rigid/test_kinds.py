@@ -92,8 +92,8 @@ MODES = pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
 
 
 @pytest.fixture(autouse=True)
-def threads_always(monkeypatch):
-    """Threads work and contacts are put in order, however few they are."""
+def threads_always(monkeypatch, watched):
+    """Threads work and contacts are put in order, however few they are; kernels get the types they are settled for."""
     monkeypatch.setattr(contact_set, "SMALL", 0)
 
 

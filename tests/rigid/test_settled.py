@@ -8,21 +8,6 @@ import contactdynamics as cd
 from contactdynamics import _jit
 
 
-@pytest.fixture
-def watched(monkeypatch):
-    """The types that each settled kernel has got: more than one set of them is an error."""
-    seen = {}
-
-    def call(self, *arguments):
-        if not numba.config.DISABLE_JIT:
-            types = tuple(map(self._kernel.typeof_pyval, arguments))
-            assert seen.setdefault(id(self), (self, types))[1] == types
-        return self._kernel(*arguments)
-
-    monkeypatch.setattr(_jit.Settled, "__call__", call)
-    return seen
-
-
 def scene(shapes):
     """A floor, and ``shapes`` above each other."""
     scene = cd.Scene(gravity=(0, -9.81))
