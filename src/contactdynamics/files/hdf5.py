@@ -182,12 +182,15 @@ class Recording:
         return tuple(fingerprint(rows, f"frame_{kind}")
                      for rows, kind in zip(self._rows(k), ("bodies", "contacts"), strict=True))  # fmt: skip
 
-    def kinetic(self, k: int) -> float:
-        """Kinetic energy of the free bodies of frame ``k``, J."""
+    def bodies(self, k: int) -> Bodies:
+        """The bodies of frame ``k`` with their masses and inertias, in the order of the frame."""
         rows, _ = self._rows(k)
         place = np.searchsorted(self._static["identity"], rows["identity"])
-        static = {name: array[place] for name, array in self._static.items()}
-        b = self._bodies(rows, static)
+        return self._bodies(rows, {name: array[place] for name, array in self._static.items()})
+
+    def kinetic(self, k: int) -> float:
+        """Kinetic energy of the free bodies of frame ``k``, J."""
+        b = self.bodies(k)
         pure = np.concatenate([np.zeros((len(b.spin), 1)), b.spin], axis=1)
         turned = quaternions.product(quaternions.product(quaternions.conjugate(b.orientation), pure), b.orientation)
         each = 0.5 * b.mass * (b.velocity**2).sum(axis=1) + 0.5 * (b.inertia * turned[:, 1:] ** 2).sum(axis=1)
