@@ -14,8 +14,8 @@ TELLS = {"polygon-pile": {StepWarning}, "rock-pile": {StepWarning}}
 
 
 # Those that take longest go to the longer tier; a pile of 60 grains is in test_pile.py.
-LONG = {"biaxial", "column-collapse", "dome", "drum", "force-network", "hard-scenes", "packing", "pile", "rock-pile",
-        "shaken-house", "shear-cell", "silo", "tilting-wall", "vault"}  # fmt: skip
+LONG = {"biaxial", "column-collapse", "dome", "drum", "force-network", "hard-scenes", "long-runs", "packing", "pile",
+        "rock-pile", "shaken-house", "shear-cell", "silo", "tilting-wall", "vault"}  # fmt: skip
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in runner.names()]
 
 
