@@ -79,6 +79,7 @@ class Recording:
         soundness.check_index(path, self._index, rows["frame_bodies"], rows["frame_contacts"])
         soundness.check_bodies(path, self._static, self._parts, len(self.parameters["materials"]))
         self.times, self.steps, self._kept_rows = self._index["time"], 0, (-1, None)
+        self._columns = {}
         if soundness.found(file, path, "log") is not None:
             columns = dict.fromkeys(LOG, (np.float64, ()))
             self.steps = soundness.check_table(file, path, "log", columns)  # that the log speaks of
@@ -101,7 +102,7 @@ class Recording:
 
     def close(self) -> None:
         """Close the file."""
-        self._kept_rows = -1, None
+        self._kept_rows, self._columns = (-1, None), {}
         self.file.close()
 
     def __enter__(self):
@@ -203,6 +204,12 @@ class Recording:
         with soundness.told(self.path, "its laws"):
             return (Materials.from_file(self.parameters) if stated else Materials()).laws()
 
+    def _column(self, name: str):
+        """A dataset of the file, looked up once: that takes as long as to read a frame of it."""
+        if name not in self._columns:
+            self._columns[name] = soundness.found(self.file, self.path, name)
+        return self._columns[name]
+
     def _rows(self, k: int) -> tuple[dict, dict]:
         """Bodies and contacts of frame ``k`` as they are written, checked; the last frame asked for is kept."""
         if self._kept_rows[0] == k:
@@ -212,7 +219,8 @@ class Recording:
                                     ("frame_contacts", "contact_start", "contacts")):  # fmt: skip
             first = int(self._index[start][k])
             rows = slice(first, first + int(self._index[count][k]))
-            out.append(soundness.read_table(self.file, self.path, group, soundness.TABLES[group], rows))
+            out.append({name: soundness.read(self._column(f"{group}/{name}"), self.path, f"{group}/{name}", kind, rows)
+                        for name, (kind, _) in soundness.TABLES[group].items()})  # fmt: skip
         soundness.check_frame(self.path, k, *out, self._static["identity"])
         self._kept_rows = k, tuple(out)
         return self._kept_rows[1]
