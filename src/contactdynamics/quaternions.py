@@ -68,6 +68,12 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.stack(plain(*np.moveaxis(a, -1, 0), *np.moveaxis(b, -1, 0)), axis=-1)
 
 
+def turned(q: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Vectors (k, 3) turned by unit quaternions (k, 4); by their `conjugate` into the axes of bodies."""
+    pure = np.concatenate([np.zeros((len(vectors), 1)), vectors], axis=1)
+    return product(product(q, pure), conjugate(q))[:, 1:]
+
+
 def conjugate(q: np.ndarray) -> np.ndarray:
     """The inverse rotation of unit quaternions (..., 4)."""
     return q * np.array([1.0, -1.0, -1.0, -1.0])

@@ -63,6 +63,14 @@ def test_quaternion_kernels(rng):
     assert quaternions.product(many, quaternions.conjugate(many)) == pytest.approx(np.tile([1.0, 0, 0, 0], (5, 1)))
 
 
+def test_vectors_are_turned_by_quaternions(rng):
+    q, vectors = rng.normal(size=(20, 4)), rng.normal(size=(20, 3))
+    q /= np.linalg.norm(q, axis=1)[:, None]
+    turns = Rotation.from_quat(np.roll(q, -1, axis=1))  # SciPy has w last
+    assert np.allclose(quaternions.turned(q, vectors), turns.apply(vectors), rtol=0, atol=1e-14)
+    assert np.allclose(quaternions.turned(quaternions.conjugate(q), turns.apply(vectors)), vectors, rtol=0, atol=1e-14)
+
+
 def test_quaternion_of_a_matrix(rng):
     # also where the trace is small: half turns about all axes, and near them
     rotations = [as_rotation(q).as_matrix() for q in unit(rng, 30)]

@@ -279,8 +279,7 @@ def _law(frames, k, frame, laws_out, bounce_out) -> None:
 
 def _lightness(bodies, row, lever) -> np.ndarray:
     """(K,) velocity of a point along a direction by a unit impulse there: 1/m + l . I^-1 l with ``lever`` l = r x n."""
-    q, pure = bodies.orientation[row], np.pad(lever, ((0, 0), (1, 0)))
-    own = quaternions.product(quaternions.product(quaternions.conjugate(q), pure), q)[:, 1:]  # along its own axes
+    own = quaternions.turned(quaternions.conjugate(bodies.orientation[row]), lever)  # along the axes of the body
     inertia = bodies.inertia[row]
     turning = np.divide(own**2, inertia, out=np.zeros_like(own), where=inertia > 0).sum(axis=1)
     return np.where(bodies.kind[row] == FREE, 1.0 / bodies.mass[row] + turning, 0.0)

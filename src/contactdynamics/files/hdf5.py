@@ -192,9 +192,8 @@ class Recording:
     def kinetic(self, k: int) -> float:
         """Kinetic energy of the free bodies of frame ``k``, J."""
         b = self.bodies(k)
-        pure = np.concatenate([np.zeros((len(b.spin), 1)), b.spin], axis=1)
-        turned = quaternions.product(quaternions.product(quaternions.conjugate(b.orientation), pure), b.orientation)
-        each = 0.5 * b.mass * (b.velocity**2).sum(axis=1) + 0.5 * (b.inertia * turned[:, 1:] ** 2).sum(axis=1)
+        own = quaternions.turned(quaternions.conjugate(b.orientation), b.spin)  # along the axes of the bodies
+        each = 0.5 * b.mass * (b.velocity**2).sum(axis=1) + 0.5 * (b.inertia * own**2).sum(axis=1)
         return float(each[b.kind == FREE].sum())
 
     @cached_property

@@ -50,9 +50,7 @@ def make_frame(
     spins = b.spin if d == 3 else b.spin[:, 2]
 
     def placed(local, rows):
-        q = b.orientation[rows]
-        pure = np.concatenate([np.zeros((len(local), 1)), local], axis=1)
-        return quaternions.product(quaternions.product(q, pure), quaternions.conjugate(q))[:, 1:]
+        return quaternions.turned(b.orientation[rows], local)
 
     # A body made of polygons or polyhedra has as many balls as parts, and no other ones.
     starts = _starts(corners.body, corners.part)

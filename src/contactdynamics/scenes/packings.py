@@ -274,11 +274,12 @@ def resting_heights(place, radius: float, bodies: Bodies, balls: Balls, planes: 
     rows = np.flatnonzero(near[balls.body])
     centre = bodies.position[balls.body[rows]]
     if balls.centre[rows].any():
-        centre = centre + _turned(bodies.orientation[balls.body[rows]], balls.centre[rows])
+        centre = centre + quaternions.turned(bodies.orientation[balls.body[rows]], balls.centre[rows])
     left = (balls.radius[rows] + radius) ** 2 - ((centre[:, :side] - place) ** 2).sum(axis=1)
     middle, half = centre[left > 0, side], np.sqrt(left[left > 0])
     floor = -math.inf
-    for normal, row in zip(_turned(bodies.orientation[planes.body], planes.normal), planes.body, strict=True):
+    normals = quaternions.turned(bodies.orientation[planes.body], planes.normal)
+    for normal, row in zip(normals, planes.body, strict=True):
         if normal[side] > 1e-9:
             point = bodies.position[row]
             lift = (radius - (place - point[:side]) @ normal[:side]) / normal[side]
@@ -286,12 +287,6 @@ def resting_heights(place, radius: float, bodies: Bodies, balls: Balls, planes: 
     heights = np.append(middle + half, floor)
     clear = np.abs(heights[:, None] - middle) >= half * (1 - 1e-12)
     return np.sort(heights[clear.all(axis=1) & (heights >= floor) & np.isfinite(heights)])
-
-
-def _turned(orientation, vectors) -> np.ndarray:
-    """Vectors (k, 3) turned by unit quaternions (k, 4)."""
-    pure = np.concatenate([np.zeros((len(vectors), 1)), vectors], axis=1)
-    return quaternions.product(quaternions.product(orientation, pure), quaternions.conjugate(orientation))[:, 1:]
 
 
 # What a file holds of a pour, beside its sieve, axis and shape.

@@ -279,8 +279,7 @@ class Painter:
             here = row[owners] >= 0
             rows, count = row[owners[here]], local.shape[1]
             q = np.repeat(turn[rows], count, axis=0)
-            pure = np.concatenate([np.zeros((len(q), 1)), local[here].reshape(-1, 3)], axis=1)
-            out = quaternions.product(quaternions.product(q, pure), quaternions.conjugate(q))[:, 1:]
+            out = quaternions.turned(q, local[here].reshape(-1, 3))
             return (out + np.repeat(place[rows], count, axis=0)).reshape(-1, count, 3), rows
 
         corners, rows = moved(triangles, bodies)
