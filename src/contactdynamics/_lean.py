@@ -12,7 +12,7 @@ is built otherwise, that one is left undone (``tests/house/test_lean.py`` says w
 4. Where an array is put into a part of another one, it compiles what is needed to write both shapes into a message, all
    of Python's strings, 2 to 3 s for each kernel that does it (`short_messages`).
 5. Python looks for garbage each time that some objects were made, and the compiler makes millions and keeps most
-   (`no_collection`, a sixth of the time).
+   (`no_collection`, a seventh of the time).
 """
 
 import gc

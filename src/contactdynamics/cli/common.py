@@ -71,7 +71,8 @@ def print_options(title: str, lines: list) -> int:
     return 0
 
 
-def print_table(summary, verdict):
+def print_table(summary, verdict) -> None:
+    """What the verdict on an experiment compares, a row for each quantity."""
     from rich.console import Console
     from rich.table import Table
 

@@ -187,12 +187,12 @@ def figure(outcome, parameters):
     rest, box_, gas_ = (outcome[name]["curve"] for name in ("rest", "shaken", "gas"))
     ax = axes[0, 0]
     ax.plot(rest[:, 0], rest[:, 1], label="largest way, radii")
-    ax.plot(rest[:, 0], rest[:, 3], label="potential energy, weight × radius")
+    ax.plot(rest[:, 0], rest[:, 3], "--", label="potential energy, weight × radius")
     ax.set(xlabel="steps", title="packing at rest")
     ax.legend(frameon=False)
     ax = axes[0, 1]
     ax.plot(box_[:, 0], box_[:, 2], label="largest overlap so far, radii")
-    ax.plot(box_[:, 0], box_[:, 1], label="grains outside")
+    ax.plot(box_[:, 0], box_[:, 1], "--", label="grains outside")
     ax.set(xlabel="steps", title="shaken box")
     ax.legend(frameon=False)
     ax = axes[1, 0]

@@ -150,10 +150,8 @@ class Simulation(Access):
         for recorder in self.recorders:
             if not callable(recorder) or not all(hasattr(recorder, part) for part in ("begin", "end")):
                 raise InputError(f"Simulation got the recorder {recorder!r}; give one such as HDF5(path), or a list.")
-        self.before_step, self._awaited = (
-            before_step,
-            None,
-        )  # what the file of a restored run says of hooks and recorders
+        self.before_step = before_step
+        self._awaited = None  # what the file of a restored run says of hooks and recorders
         self.stepping, self._running = False, False
         self.steps, self.failures = 0, 0
         self.seconds, self.last_seconds = dict.fromkeys(STAGES, 0.0), dict.fromkeys(STAGES, 0.0)
