@@ -47,7 +47,8 @@ INSIDE = {
     "scenes": [
         {"shapes.unions", "shapes.meshes", "hooks", "loads", "pavement", "tables", "materials"},
         {"shapes.balls", "outlets", "cell", "pressure", "frames"},
-        {"shapes.polygons", "sieves"}, {"shapes.polyhedra"}, {"shapes.clusters", "filling"},
+        {"shapes.polygons", "shapes.hulls", "sieves"}, {"shapes.polyhedra"},
+        {"shapes.clusters", "shapes.convex_parts", "filling"},
         {"blocks", "masonry", "inputs", "making"}, {"compas"},
         {"scene"},
         {"buildings"},

@@ -15,13 +15,13 @@ from contactdynamics.rigid.search import polyhedra as search
 from contactdynamics.rigid.search import touches as touch
 from contactdynamics.rigid.search.contract import NEAR
 from contactdynamics.rigid.step import Step
-from contactdynamics.scenes.shapes import polyhedra as shapes
+from contactdynamics.scenes.shapes import hulls
 
 
 def inner_radius(shape) -> float:
     """Radius of the largest ball about the centre inside the faces of a shape, m."""
     corner = shape.vertices[[face[0] for face in shape.faces]]
-    return float((shapes.face_normals(shape.vertices, shape.faces) * corner).sum(axis=1).min())
+    return float((hulls.face_normals(shape.vertices, shape.faces) * corner).sum(axis=1).min())
 
 
 # ---- shapes and mass -------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def test_faces_are_closed_and_look_outwards():
         there = {(face[k - 1], face[k]) for face in shape.faces for k in range(len(face))}
         assert len(there) == sum(map(len, shape.faces)) and {(b, a) for a, b in there} == there
         assert len(shape.vertices) - len(there) // 2 + len(shape.faces) == 2  # Euler
-        normals = shapes.face_normals(shape.vertices, shape.faces)
+        normals = hulls.face_normals(shape.vertices, shape.faces)
         heights = shape.vertices @ normals.T - (shape.vertices[[f[0] for f in shape.faces]] * normals).sum(axis=1)
         assert heights.max() < 1e-9
         again = cd.Polyhedron.irregular(1.0, corners=(4, 20), spread=0.8, elongation=(1 + seed % 3, 1.5), seed=seed)
@@ -178,7 +178,7 @@ def touches(one, two, *, velocity=(0, 0, 0), mode="moreau", h=1e-3):
 def axes_of(shape):
     """Face normals and edge directions, from its definition alone."""
     edges = {tuple(sorted((f[k - 1], f[k]))) for f in shape.faces for k in range(len(f))}
-    return shapes.face_normals(shape.vertices, shape.faces), [shape.vertices[b] - shape.vertices[a] for a, b in edges]
+    return hulls.face_normals(shape.vertices, shape.faces), [shape.vertices[b] - shape.vertices[a] for a, b in edges]
 
 
 def all_axes(one, two):

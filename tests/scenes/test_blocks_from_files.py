@@ -11,7 +11,8 @@ import contactdynamics as cd
 from contactdynamics import packings
 from contactdynamics.errors import MeshWarning
 from contactdynamics.scenes.shapes import meshes
-from contactdynamics.scenes.shapes.polyhedra import block_of, split
+from contactdynamics.scenes.shapes.convex_parts import split
+from contactdynamics.scenes.shapes.polyhedra import block_of
 
 CUBE = np.array(list(itertools.product((0.0, 1.0), repeat=3)))
 FACES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..display import pictured, short
 from ..errors import InputError
+from ..scenes.shapes.hulls import moments
 from ..scenes.shapes.polygons import area_of
-from ..scenes.shapes.polyhedra import moments
 from ..state import FREE
 from .forces import new_axes
 from .regions import Under, axis_of, fitting, positive

@@ -8,6 +8,7 @@ import numpy as np
 from ..errors import InputError, MeshWarning, as_numbers, as_path, check_flags, is_one_of
 from .shapes import meshes
 from .shapes.clusters import Cluster
+from .shapes.convex_parts import split
 from .shapes.polyhedra import CONVEX, block_of
 
 WAYS = ("refuse", "hull", "split")
@@ -81,7 +82,7 @@ def shapes_of(found: list, name: str, *, nonconvex: str, repair: bool) -> list:
     for mesh in found:
         wrong = meshes.fault(mesh)
         try:
-            block = block_of(mesh, repair=repair, nonconvex=nonconvex)
+            block = block_of(mesh, repair=repair, nonconvex=split if nonconvex == "split" else nonconvex)
         except InputError as error:
             faults.append((mesh, wrong or "is not convex", str(error)))
             continue

@@ -6,7 +6,8 @@ import numpy as np
 
 from ...errors import InputError, as_numbers, explained
 from .balls import MassProperties, tensor
-from .polyhedra import Polyhedron, ball_of, moments, union_of_polyhedra
+from .hulls import ball_of, moments, union_of_polyhedra
+from .polyhedra import Polyhedron
 from .unions import union_of_disks, union_of_spheres
 
 
@@ -17,7 +18,7 @@ class Cluster:
     Of balls: ``radii`` (k,) and ``centres`` (k, 2 or 3) in any frame. Of polyhedra: a list of them in the place of the
     radii, each where its points were given, or with its centre of mass at its row of ``centres``
     (k, 3). The body's position is its centre of mass (``center_of_mass`` in that frame). Overlapping parts count once:
-    the mass properties are those of the union, exact to rounding (see `unions`, `polyhedra.disjoint`), and computed
+    the mass properties are those of the union, exact to rounding (see `unions`, `hulls.disjoint`), and computed
     when they are first asked for.
 
     >>> step = Cluster([Polyhedron.prism([(0, 0), (2, 0), (2, 1), (0, 1)], 1.0), Polyhedron.wedge((1.0, 1.0, 2.0))])
