@@ -33,6 +33,21 @@ class Factors(NamedTuple):
     lower: np.ndarray  # (nz, s, s) and back
 
 
+class Rows(NamedTuple):
+    """The graph while its nodes are eliminated (see `eliminate`)."""
+
+    start: np.ndarray  # (n + 1,) where the row of a node begins
+    near: np.ndarray  # (m,) the elements it is in, then the nodes of its own edges
+    elements: np.ndarray  # (n,) how many elements
+    length: np.ndarray  # (n,) of both
+    home: np.ndarray  # (n,) place of an eliminated node
+    begin: np.ndarray  # (n + 1,) where the edges of a place begin
+    left: np.ndarray  # (n,) nodes of an element outside of the new one
+    mark: np.ndarray  # (n,) place of the last clique that a node came into
+    alive: np.ndarray  # (n,) not eliminated
+    dead: np.ndarray  # (n,) elements that are part of a later one
+
+
 @kernel
 def adjacency(count, first, second):
     """The graph of ``count`` nodes with edges (first, second) as compressed rows, each neighbour once.
@@ -88,6 +103,79 @@ def _delist(node, degree, head, after, before):
 
 
 @kernel
+def _members(p, step, rows, edges, end):
+    """The clique that node ``p`` leaves, entered in ``edges`` from ``end`` on; the elements that it was in are dead.
+
+    Returns the edges, with more room where there was too little, and their new end.
+    """
+    for at in range(rows.start[p], rows.start[p] + rows.length[p]):
+        other = rows.near[at]
+        low, high = -1, 0  # an edge of its own: this node alone
+        if at < rows.start[p] + rows.elements[p]:
+            if rows.dead[other]:
+                continue
+            rows.dead[other] = True
+            low, high = rows.begin[rows.home[other]], rows.begin[rows.home[other] + 1]
+        for k in range(low, high):
+            i = edges[k] if low >= 0 else other
+            if not rows.alive[i] or rows.mark[i] == step:
+                continue
+            rows.mark[i] = step
+            if end == edges.size:
+                more = np.empty(2 * end, dtype=np.int64)
+                for e in range(end):
+                    more[e] = edges[e]
+                edges = more
+            edges[end] = i
+            end += 1
+    return edges, end
+
+
+@kernel
+def _count_outside(step, rows, edges, end, noted):
+    """How many nodes each element that meets the clique of ``step`` has outside of it: ``rows.left``."""
+    for k in range(rows.begin[step], end):
+        i = edges[k]
+        for at in range(rows.start[i], rows.start[i] + rows.elements[i]):
+            e = rows.near[at]
+            if rows.dead[e]:
+                continue
+            if noted[e] != step:
+                noted[e], rows.left[e] = step, rows.begin[rows.home[e] + 1] - rows.begin[rows.home[e]]
+            rows.left[e] -= 1
+
+
+@kernel
+def _renew(i, p, step, rows):
+    """The row of node ``i`` with the new element ``p``, which takes the place of what it covers.
+
+    Returns the number of nodes that ``i`` is linked to outside of the element, elements counted one by one.
+    """
+    near, begin, first = rows.near, rows.start[i], rows.start[i] + rows.elements[i]
+    total, into, own = 0, begin, 0
+    for at in range(begin, first):
+        e = near[at]
+        if not rows.dead[e] and rows.left[e] > 0:
+            near[into] = e
+            into += 1
+            total += rows.left[e]
+    for at in range(first, begin + rows.length[i]):
+        j = near[at]
+        if rows.alive[j] and rows.mark[j] != step:
+            near[first + own] = j
+            own += 1
+    if into == first:  # no element went: an own edge did, to p
+        for at in range(own - 1, -1, -1):
+            near[first + at + 1] = near[first + at]
+    else:
+        for at in range(own):
+            near[into + 1 + at] = near[first + at]
+    near[into] = p
+    rows.elements[i], rows.length[i] = into - begin + 1, into - begin + 1 + own
+    return total + own
+
+
+@kernel
 def eliminate(count, start, near, most):
     """Order and fill-in: for each place its node, the begin of its edges, and the nodes they lead to.
 
@@ -95,89 +183,33 @@ def eliminate(count, start, near, most):
     is in, which come first in its row of ``near``, and by its own edges that none of them covers. Gives up, with no
     edges, beyond ``most`` of them.
     """
-    near = near.copy()
-    elements, length = np.zeros(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    degree, alive, dead = np.empty(count, dtype=np.int64), np.ones(count, dtype=np.bool_), np.zeros(count, np.bool_)
+    degree = start[1:] - start[:-1]
+    zeros = np.zeros(count, dtype=np.int64)
+    begin, noted = np.zeros(count + 1, dtype=np.int64), np.full(count, -1)
+    rows = Rows(
+        start, near.copy(), zeros.copy(), degree.copy(), zeros.copy(), begin, zeros.copy(), np.full(count, -1),
+        np.ones(count, np.bool_), np.zeros(count, np.bool_),
+    )  # fmt: skip
     head, after, before = np.full(count + 1, -1), np.full(count, -1), np.full(count, -1)
     for node in range(count - 1, -1, -1):
-        length[node] = degree[node] = start[node + 1] - start[node]
         _enlist(node, degree[node], head, after, before)
-    begin, edges, end = np.zeros(count + 1, dtype=np.int64), np.empty(4 * near.size + 16, dtype=np.int64), 0
-    home, mark, left, noted = (
-        np.empty(count, dtype=np.int64),
-        np.full(count, -1),
-        np.zeros(count, np.int64),
-        np.full(count, -1),
-    )
+    edges, end = np.empty(4 * near.size + 16, dtype=np.int64), 0
     order, least = np.empty(count, dtype=np.int64), 0
     for step in range(count):
         while head[least] < 0:
             least += 1
         p = head[least]
         _delist(p, least, head, after, before)
-        order[step], home[p], alive[p], mark[p] = p, step, False, step
+        order[step], rows.home[p], rows.alive[p], rows.mark[p] = p, step, False, step
         begin[step] = end
-        for at in range(start[p], start[p] + length[p]):
-            other = near[at]
-            if at < start[p] + elements[p]:  # an element: it is absorbed
-                if dead[other]:
-                    continue
-                dead[other] = True
-                low, high = begin[home[other]], begin[home[other] + 1]
-            else:
-                low, high = -1, 0
-            for k in range(low, high):
-                i = edges[k] if low >= 0 else other
-                if not alive[i] or mark[i] == step:
-                    continue
-                mark[i] = step
-                if end == edges.size:
-                    more = np.empty(2 * end, dtype=np.int64)
-                    for e in range(end):
-                        more[e] = edges[e]
-                    edges = more
-                edges[end] = i
-                end += 1
+        edges, end = _members(p, step, rows, edges, end)
         begin[step + 1] = end
         if end > most:
             return order, begin, edges[:0]
-        size = end - begin[step]
-        for k in range(begin[step], end):  # what of each other element lies outside the new one
-            i = edges[k]
-            for at in range(start[i], start[i] + elements[i]):
-                e = near[at]
-                if dead[e]:
-                    continue
-                if noted[e] != step:
-                    noted[e], left[e] = step, begin[home[e] + 1] - begin[home[e]]
-                left[e] -= 1
+        _count_outside(step, rows, edges, end, noted)
         for k in range(begin[step], end):
             i = edges[k]
-            total, into, first = size - 1, start[i], start[i] + elements[i]
-            last = start[i] + length[i]
-            for at in range(start[i], first):
-                e = near[at]
-                if not dead[e] and left[e] > 0:
-                    near[into] = e
-                    into += 1
-                    total += left[e]
-            kept = into - start[i]
-            # room for the new element: what it takes away comes before
-            own = 0
-            for at in range(first, last):
-                j = near[at]
-                if alive[j] and mark[j] != step:
-                    near[first + own] = j
-                    own += 1
-            if into == first:  # no element went: an own edge did, to p
-                for at in range(own - 1, -1, -1):
-                    near[first + at + 1] = near[first + at]
-            else:
-                for at in range(own):
-                    near[into + 1 + at] = near[first + at]
-            near[into] = p
-            elements[i], length[i] = kept + 1, kept + 1 + own
-            total = min(total + own, count - step - 2)
+            total = min(end - begin[step] - 1 + _renew(i, p, step, rows), count - step - 2)
             _delist(i, degree[i], head, after, before)
             degree[i] = total
             _enlist(i, total, head, after, before)
