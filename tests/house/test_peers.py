@@ -1,7 +1,4 @@
-"""The programs of other codes on the pages "Coming from" run, and say what ours beside them says.
-
-LMGC90 is in no package index and not tried.
-"""
+"""The programs of other codes on the pages "Coming from" run, and say what ours beside them says."""
 
 import contextlib
 import importlib.util
@@ -28,6 +25,7 @@ def has_siconos():
 PEERS = {
     "yade": (lambda: shutil.which("yade"), ["yade", "-n", "-x"], 1e-5),  # its springs give way by some micrometres
     "siconos": (has_siconos, [DEBIAN], 1e-3),
+    "lmgc90": (lambda: importlib.util.find_spec("compas_lmgc90"), [sys.executable], 1e-8),
     "mujoco": (lambda: importlib.util.find_spec("mujoco"), [sys.executable], 0.01),
 }
 
