@@ -1,5 +1,6 @@
 """What all tests share: headless figures, reproducible random input, and the marker of the part run in three modes."""
 
+import gc
 import sys
 from collections import Counter
 
@@ -30,7 +31,7 @@ def pytest_configure(config):
 # of files from both its ends, where no kernels are shared: balls at the front, systems and problems at the back, blocks
 # before these. Files that need kernels of all sorts are in the middle, where they find them compiled.
 FOLDERS = ["rigid", "scenes", "files", "studies", "analysis", "house", "experiments", "views", "problem", "systems"]
-BLOCKS = ("poly", "block", "building", "masonry", "compas", "bridge", "rocking", "shaken")
+BLOCKS = ("poly", "block", "building", "masonry", "compas", "bridge", "rocking", "shaken", "cells_of_shapes")
 ALL_SORTS = ("test_kinds", "test_contract", "test_recipes", "test_restraint", "test_together")
 
 
@@ -56,6 +57,14 @@ def pytest_xdist_make_scheduler(config, log):
             super()._assign_work_unit(node)
 
     return FromBothEnds(config, log)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def garbage_is_looked_for_once():
+    """Python looks for garbage among all objects there are: the compiler leaves millions, each look takes a second."""
+    yield
+    gc.collect()
+    gc.freeze()  # what is left is looked at no more
 
 
 @pytest.fixture(autouse=True)

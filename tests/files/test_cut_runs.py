@@ -167,7 +167,7 @@ def wait_for(path, child):
         assert child.poll() is None, child.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_command_ends_after_the_step_and_says_how_to_go_on(own, number):
     command = [Path(sys.executable).parent / "cdyn"]
     child = subprocess.Popen([*command, "run", own, "--set", "duration=60"], stderr=subprocess.PIPE, text=True)

@@ -333,7 +333,7 @@ def in_a_process(function, *arguments, tier="short"):
     assert float(done.stdout.split()[-1]) < MEMORY
 
 
-@pytest.mark.parametrize("function, count", [("hunt", 20), ("hunt_bytes", 15)])
+@pytest.mark.parametrize("function, count", [("hunt", 10), ("hunt_bytes", 8)])
 def test_damaged_files_are_refused_in_a_sentence(sound, tmp_path, function, count):
     in_a_process(function, str(sound), str(tmp_path), count, 1)
 

@@ -125,7 +125,7 @@ def hunt(name, kills, seed, folder):
 
 
 def test_five_kills(tmp_path):
-    killed(tmp_path, {"drive, 3D": 3, "polygons": 2}, 1)
+    killed(tmp_path, {"drive, 3D": 5}, 1)
 
 
 @pytest.mark.slow

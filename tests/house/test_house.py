@@ -8,6 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -107,9 +108,19 @@ def room(path):
 NAMES = {name_of(path) for path in sources()}
 
 
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text())
+
+
+@cache
 def imports(path):
     """(module imported from, whether inside a function) for every import of the package in a file."""
-    tree = ast.parse(path.read_text())
+    return list(_imports(path))
+
+
+def _imports(path):
+    tree = tree_of(path)
     parent = path.relative_to(PACKAGE).parent.parts
     inside = {
         node
@@ -177,8 +188,7 @@ def test_the_layer_test_sees_imports():
 
 @pytest.mark.parametrize("path", sources(), ids=lambda p: p.stem)
 def test_heavy_libraries_are_loaded_late(path):
-    tree = ast.parse(path.read_text())
-    for node in tree.body:  # what runs when the module is loaded
+    for node in tree_of(path).body:  # what runs when the module is loaded
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -191,7 +201,7 @@ def test_heavy_libraries_are_loaded_late(path):
 
 @pytest.mark.parametrize("path", [p for p in sources() if room(p) != "cli"], ids=lambda p: p.stem)
 def test_the_library_never_prints_or_exits(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
             assert called not in ("print", "sys.exit", "exit", "quit", "os._exit"), f"line {node.lineno}: {called}"

@@ -146,7 +146,7 @@ def test_a_gas_in_shear_keeps_the_flow():
 
 
 @pytest.mark.parametrize("moves", [False, True])
-@pytest.mark.parametrize(("d", "cluster"), [(2, False), (3, False), (2, True)])
+@pytest.mark.parametrize(("d", "cluster"), [(2, False), (3, False), pytest.param(2, True, marks=pytest.mark.slow)])
 def test_any_number_of_threads_sweeps_a_cell_to_the_same_bits(d, cluster, moves, monkeypatch):
     # Bodies of the first and the last slab touch across the border, and all contacts there act on a cell that moves.
     monkeypatch.setattr("contactdynamics.rigid.contact_set.SMALL", 50)

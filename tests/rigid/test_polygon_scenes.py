@@ -293,6 +293,7 @@ def test_a_block_hangs_by_its_two_corners(law, share, holds):
     assert_closed(sim)
 
 
+@pytest.mark.slow  # kernels of its own: rolling disks elsewhere, polygons elsewhere
 @pytest.mark.parametrize(("share", "rolls"), [(1.05, False), (0.95, True)])
 def test_rolling_resistance_of_a_disk_on_a_block(share, rolls):
     # A disk on a slope s stays where the rolling length >= r tan s.

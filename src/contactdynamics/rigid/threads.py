@@ -1,8 +1,8 @@
 """Several threads in one kernel, and the point at which they meet.
 
 All threads run the same kernel with a `Meeting` of their own; `meet` lets none pass before all have come. Threads that
-wait spin, and after a while give their core away, so that a busy machine is slow but not stuck. Where one of them
-raises, the others are let go: their results are not used. Sums are taken in `BLOCKS`, whatever the number of threads.
+wait spin, and after a while sleep, so that a core is free for the one that they wait for. Where one of them raises, the
+others are let go: their results are not used. Sums are taken in `BLOCKS`, whatever the number of threads.
 
 Workers see each other's work in a few places only, the *verbs* below: which groups are a worker's own (`own_groups`),
 what comes after its groups of one parity (`after_groups`), after its part of the residual (`after_measure`), and before
@@ -24,10 +24,12 @@ from .._jit import kernel
 
 BLOCKS, LEAST = 16, 64  # parts of a loop in which sums are taken, whatever the number of threads; their least length
 COME, STOP, ROUND = 0, 1, 8  # places in the array of counters, on two lines of cache
-SPINS = 4000  # looks at the counter before the core is given away
+SPINS = 20_000  # looks at the counter before a thread sleeps, 17 us: a sleep of 1 us takes some 60
 
-# give the core away: a function of the operating system
-_yield = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
+# A function of the operating system: usleep(us), Sleep(ms). Not sched_yield: on a machine with other work a thread that
+# yields comes back after the time slices of all others, and 10 000 meetings took 24 s in the place of 1.
+_sleep = types.ExternalFunction("Sleep" if sys.platform == "win32" else "usleep", types.void(types.uint32))
+SHORTEST = np.uint32(0 if sys.platform == "win32" else 1)
 
 
 class Meeting(NamedTuple):
@@ -81,7 +83,7 @@ def meet(meeting, rows):
         if spins > SPINS:
             if _load(counters, STOP) != 0:
                 return
-            _yield()
+            _sleep(SHORTEST)
 
 
 @kernel
