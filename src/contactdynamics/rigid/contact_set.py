@@ -24,7 +24,7 @@ from .equations.full import Full
 from .equations.planar import Planar
 from .equations.spatial import Spatial
 from .neighbours import Neighbours
-from .order import arrange, as_found, slices
+from .order import arrange, as_found, slices, tray
 from .search.balls import BallSearch
 from .search.contract import BORDER, DIAGONAL, Outlook, Overlap
 from .search.polygons import PolygonSearch
@@ -106,7 +106,7 @@ class ContactSet:
         """Follow the tables of the model: at the start, when bodies come or go, or are sorted."""
         self.near.derive(model)
         self.searches = [search for search in self._kinds_of_search if search.derive(model, self.near)]
-        self._turned = any(search.needs_inertia for search in self.searches)
+        self.turned = any(search.needs_inertia for search in self.searches)
         self._linear = (
             motion.by_direction(model.bodies) if model.bodies.held.any() or self.near.length else np.zeros((0, 3))
         )
@@ -123,7 +123,7 @@ class ContactSet:
             equations.clear()
         self.count, self._active = 0, []  # of the equations, those that have contacts
         self._numbers, self._scratch = np.array([e.number for e in self.equations], dtype=np.int64), None
-        self._as_found = None
+        self._as_found = self._tray = None
         self._arrange, self._gains, self._solvers = Settled(arrange), Settled(restraint.gains), {}
 
     # ---- the verbs of a step -----------------------------------------------------------------------------------------
@@ -141,8 +141,8 @@ class ContactSet:
     def mobility(self, model) -> Mobility:
         """What impulses do to the bodies at their present orientation."""
         b = model.bodies
-        inverse = np.empty((len(b.mass) if self._turned else 0, 3, 3))
-        if self._turned:
+        inverse = np.empty((len(b.mass) if self.turned else 0, 3, 3))
+        if self.turned:
             motion.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, inverse, b.held)
         linear = self._linear if self.cell_mass is None else np.concatenate([self._linear, self.cell_mass])
         return Mobility(inverse, 2.5 if model.dimension == 3 else 2.0, model.dimension, linear, self.near.length)
@@ -164,7 +164,12 @@ class ContactSet:
             return 0.0
         if counts.get(DIAGONAL) or counts.get(BORDER) or self.count > SMALL:
             candidates = tuple([search.candidates() for search in self.searches])
-            self._arrange(self._wrapped(model), rows, self.near.reach, candidates, plans, self._numbers)
+            team = self.near.team
+            if self._tray is None or len(self._tray.open_) != team.threads:
+                self._tray = tray(len(rows), int(self._numbers.max()) + 1, team.threads)
+            team.share(
+                self._arrange, self._wrapped(model), rows, self.near.reach, candidates, plans, self._numbers, self._tray
+            )
             self._as_found = None
         elif counts != self._as_found:  # one thread, and nothing to gain by another order
             for equations, plan in zip(self.equations, plans, strict=True):

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._jit import kernel
 from ..quaternions import exponential, multiply, rotate
-from ..state import FREE
+from ..state import FIXED, FREE
 from .threads import BLOCKS, block, meet, part
 
 
@@ -29,21 +29,34 @@ def pack(velocity, spin, mass, kind, simple, size, rows):
         rows[i, 7] = scale
 
 
+@kernel(inline=True)
+def turn(orientation, i, x, y, z):
+    """Turn body ``i`` by the rotation vector (x, y, z), rad."""
+    if x != 0.0 or y != 0.0 or z != 0.0:
+        ew, ex, ey, ez = exponential(x, y, z)
+        w, x, y, z = multiply(
+            ew, ex, ey, ez, orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3]
+        )
+        scale = 1.5 - 0.5 * (w * w + x * x + y * y + z * z)  # one Newton step of 1/sqrt
+        orientation[i, 0], orientation[i, 1] = w * scale, x * scale
+        orientation[i, 2], orientation[i, 3] = y * scale, z * scale
+
+
+@kernel(inline=True)
+def move(position, i, rows, h):
+    """Move body ``i`` for a time h."""
+    position[i, 0] += h * rows[i, 0]
+    position[i, 1] += h * rows[i, 1]
+    position[i, 2] += h * rows[i, 2]
+
+
 @kernel
 def drift(position, orientation, rows, h):
     """Move and turn all bodies at constant velocity for a time h."""
     for i in range(rows.shape[0]):
-        position[i, 0] += h * rows[i, 0]
-        position[i, 1] += h * rows[i, 1]
-        position[i, 2] += h * rows[i, 2]
+        move(position, i, rows, h)
         f = h / rows[i, 7]
-        x, y, z = f * rows[i, 3], f * rows[i, 4], f * rows[i, 5]
-        if x != 0.0 or y != 0.0 or z != 0.0:
-            q = orientation[i]
-            ew, ex, ey, ez = exponential(x, y, z)
-            w, x, y, z = multiply(ew, ex, ey, ez, q[0], q[1], q[2], q[3])
-            scale = 1.5 - 0.5 * (w * w + x * x + y * y + z * z)  # one Newton step of 1/sqrt
-            q[0], q[1], q[2], q[3] = w * scale, x * scale, y * scale, z * scale
+        turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
 
 
 @kernel(inline=True)
@@ -95,29 +108,25 @@ def about_axis(q, inertia, axis):
     return inertia[0] * x * x + inertia[1] * y * y + inertia[2] * z * z
 
 
-@kernel
-def relax(rows, kind, mass, inertia, orientation, force, torque, gravity, h, loaded, held):
-    """The free velocity u_r = u + h A^-1 F (2004, eq. 36), in place; ``force`` and ``torque`` (N, 3) where loaded."""
-    for i in range(kind.size):
-        if kind[i] != FREE:
+@kernel(inline=True)
+def relax_one(rows, i, mass, inertia, orientation, force, torque, gravity, h, loaded, held):
+    """`relax` of the free body ``i``."""
+    for c in range(3):
+        if is_held(held[i], c):
             continue
-        for c in range(3):
-            if is_held(held[i], c):
-                continue
-            rows[i, c] += h * gravity[c]
-            if loaded:
-                rows[i, c] += h * force[i, c] / mass[i]
-        one = inertia[i, 0]
-        if held[i] >= 8:  # one axis at most: no gyroscopic term
-            axis = axle(held[i])
-            if loaded and axis >= 0:
-                rows[i, 3 + axis] += rows[i, 7] * h * torque[i, axis] / about_axis(orientation[i], inertia[i], axis)
-            continue
-        if one == inertia[i, 1] and one == inertia[i, 2]:
-            if loaded:
-                for c in range(3):
-                    rows[i, 3 + c] += rows[i, 7] * h * torque[i, c] / one
-            continue
+        rows[i, c] += h * gravity[c]
+        if loaded:
+            rows[i, c] += h * force[i, c] / mass[i]
+    one = inertia[i, 0]
+    if held[i] >= 8:  # one axis at most: no gyroscopic term
+        axis = axle(held[i])
+        if loaded and axis >= 0:
+            rows[i, 3 + axis] += rows[i, 7] * h * torque[i, axis] / about_axis(orientation[i], inertia[i], axis)
+    elif one == inertia[i, 1] and one == inertia[i, 2]:
+        if loaded:
+            for c in range(3):
+                rows[i, 3 + c] += rows[i, 7] * h * torque[i, c] / one
+    else:
         scale, q = rows[i, 7], orientation[i]
         x, y, z = to_axes(q, rows[i, 3] / scale, rows[i, 4] / scale, rows[i, 5] / scale)
         tx, ty, tz = 0.0, 0.0, 0.0
@@ -126,6 +135,14 @@ def relax(rows, kind, mass, inertia, orientation, force, torque, gravity, h, loa
         x, y, z = free_spin(one, inertia[i, 1], inertia[i, 2], x, y, z, tx, ty, tz, h)
         x, y, z = rotate(q, x, y, z)
         rows[i, 3], rows[i, 4], rows[i, 5] = scale * x, scale * y, scale * z
+
+
+@kernel
+def relax(rows, kind, mass, inertia, orientation, force, torque, gravity, h, loaded, held):
+    """The free velocity u_r = u + h A^-1 F (2004, eq. 36), in place; ``force`` and ``torque`` (N, 3) where loaded."""
+    for i in range(kind.size):
+        if kind[i] == FREE:
+            relax_one(rows, i, mass, inertia, orientation, force, torque, gravity, h, loaded, held)
 
 
 @kernel
@@ -155,40 +172,37 @@ def invert_inertia(kind, inertia, orientation, dimension, out, held):
         out[i, 1, 0], out[i, 2, 0], out[i, 2, 1] = out[i, 0, 1], out[i, 0, 2], out[i, 1, 2]
 
 
-@kernel
-def energies_of(before, free, rows, kind, mass, inertia, orientation, held, begin, end):
-    """`energies` of the bodies from row ``begin`` on, before ``end``."""
-    first, last, work = 0.0, 0.0, 0.0
-    for i in range(np.uint64(begin), np.uint64(end)):  # unsigned: no test for negative indices
-        if kind[i] != FREE:
+@kernel(inline=True)
+def add_energies(sums, i, before, free, rows, mass, inertia, orientation, held):
+    """The ``sums`` of `energies` with the free body ``i``."""
+    first, last, work = sums
+    for c in range(3):
+        if is_held(held[i], c):
             continue
-        for c in range(3):
-            if is_held(held[i], c):
-                continue
-            first += 0.5 * mass[i] * before[i, c] ** 2
-            last += 0.5 * mass[i] * rows[i, c] ** 2
-            work += 0.5 * mass[i] * (free[i, c] - before[i, c]) * (before[i, c] + rows[i, c])
-        f = 1.0 / rows[i, 7]
-        if held[i] >= 8:
-            axis = axle(held[i])
-            if axis >= 0:
-                x, rx, ex = f * before[i, 3 + axis], f * free[i, 3 + axis], f * rows[i, 3 + axis]
-                i1 = about_axis(orientation[i], inertia[i], axis)
-                first += 0.5 * i1 * x * x
-                last += 0.5 * i1 * ex * ex
-                work += 0.5 * i1 * (rx - x) * (x + ex)
-            continue
-        x, y, z = f * before[i, 3], f * before[i, 4], f * before[i, 5]
-        rx, ry, rz = f * free[i, 3], f * free[i, 4], f * free[i, 5]
-        ex, ey, ez = f * rows[i, 3], f * rows[i, 4], f * rows[i, 5]
-        if inertia[i, 0] != inertia[i, 1] or inertia[i, 0] != inertia[i, 2]:
-            x, y, z = to_axes(orientation[i], x, y, z)
-            rx, ry, rz = to_axes(orientation[i], rx, ry, rz)
-            ex, ey, ez = to_axes(orientation[i], ex, ey, ez)
-        i1, i2, i3 = inertia[i, 0], inertia[i, 1], inertia[i, 2]
-        first += 0.5 * (i1 * x * x + i2 * y * y + i3 * z * z)
-        last += 0.5 * (i1 * ex * ex + i2 * ey * ey + i3 * ez * ez)
-        work += 0.5 * (i1 * (rx - x) * (x + ex) + i2 * (ry - y) * (y + ey) + i3 * (rz - z) * (z + ez))
+        first += 0.5 * mass[i] * before[i, c] ** 2
+        last += 0.5 * mass[i] * rows[i, c] ** 2
+        work += 0.5 * mass[i] * (free[i, c] - before[i, c]) * (before[i, c] + rows[i, c])
+    f = 1.0 / rows[i, 7]
+    if held[i] >= 8:
+        axis = axle(held[i])
+        if axis >= 0:
+            x, rx, ex = f * before[i, 3 + axis], f * free[i, 3 + axis], f * rows[i, 3 + axis]
+            i1 = about_axis(orientation[i], inertia[i], axis)
+            first += 0.5 * i1 * x * x
+            last += 0.5 * i1 * ex * ex
+            work += 0.5 * i1 * (rx - x) * (x + ex)
+        return first, last, work
+    x, y, z = f * before[i, 3], f * before[i, 4], f * before[i, 5]
+    rx, ry, rz = f * free[i, 3], f * free[i, 4], f * free[i, 5]
+    ex, ey, ez = f * rows[i, 3], f * rows[i, 4], f * rows[i, 5]
+    i1, i2, i3 = inertia[i, 0], inertia[i, 1], inertia[i, 2]
+    if i1 != i2 or i1 != i3:
+        x, y, z = to_axes(orientation[i], x, y, z)
+        rx, ry, rz = to_axes(orientation[i], rx, ry, rz)
+        ex, ey, ez = to_axes(orientation[i], ex, ey, ez)
+    first += 0.5 * (i1 * x * x + i2 * y * y + i3 * z * z)
+    last += 0.5 * (i1 * ex * ex + i2 * ey * ey + i3 * ez * ez)
+    work += 0.5 * (i1 * (rx - x) * (x + ex) + i2 * (ry - y) * (y + ey) + i3 * (rz - z) * (z + ez))
     return first, last, work
 
 
@@ -201,39 +215,65 @@ def energies(before, free, rows, kind, mass, inertia, orientation, held):
     first, last, work = 0.0, 0.0, 0.0
     for k in range(BLOCKS):
         begin, end = block(kind.size, k)
-        x, y, z = energies_of(before, free, rows, kind, mass, inertia, orientation, held, begin, end)
-        first, last, work = first + x, last + y, work + z
+        sums = 0.0, 0.0, 0.0
+        for i in range(np.uint64(begin), np.uint64(end)):  # unsigned: no test for negative indices
+            if kind[i] == FREE:
+                sums = add_energies(sums, i, before, free, rows, mass, inertia, orientation, held)
+        first, last, work = first + sums[0], last + sums[1], work + sums[2]
     return first, last, work
 
 
 @kernel
-def set_out(bodies, rows, before, free, gravity, h, alone, meeting):
-    """Keep the velocities ``before``, drift for h/2; where gravity is ``alone``, to the free velocities as well."""
+def set_out(bodies, rows, before, free, gravity, h, alone, late, meeting):
+    """Keep the velocities ``before``, drift for h/2; where gravity is ``alone``, to the free velocities as well.
+
+    ``late``: nobody looks at the orientations at the midpoint; `arrive` turns the bodies by both halves. Fixed bodies
+    stand in all arrays as they are.
+    """
     position, orientation, kind, mass, inertia, held = bodies
     first, after = part(BLOCKS, meeting)
+    half, none = 0.5 * h, before[:0]
     for k in range(first, after):
-        i, j = block(kind.size, k)
-        if i == j:
-            break
-        before[i:j] = rows[i:j]
-        drift(position[i:j], orientation[i:j], rows[i:j], 0.5 * h)
-        if alone:
-            relax(rows[i:j], kind[i:j], mass[i:j], inertia[i:j], orientation[i:j], before[:0], before[:0], gravity, h,
-                  not alone, held[i:j])  # fmt: skip
-            free[i:j] = rows[i:j]
+        begin, end = block(kind.size, k)
+        for i in range(np.uint64(begin), np.uint64(end)):
+            if kind[i] == FIXED:
+                continue
+            for c in range(8):
+                before[i, c] = rows[i, c]
+            move(position, i, rows, half)
+            if not late:
+                f = half / rows[i, 7]
+                turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
+            if alone:
+                if kind[i] == FREE:
+                    relax_one(rows, i, mass, inertia, orientation, none, none, gravity, h, not alone, held)
+                for c in range(8):
+                    free[i, c] = rows[i, c]
 
 
 @kernel
-def arrive(bodies, rows, before, free, h, parts, meeting):
-    """Drift for h/2; returns the `energies`, whose ``parts`` (BLOCKS, 3) are found block by block."""
+def arrive(bodies, rows, before, free, h, late, parts, meeting):
+    """Drift for h/2; returns the `energies`, whose ``parts`` (BLOCKS, 3) are found block by block.
+
+    ``late``: see `set_out`.
+    """
     position, orientation, kind, mass, inertia, held = bodies
     first, after = part(BLOCKS, meeting)
+    half = 0.5 * h
     for k in range(first, after):
-        i, j = block(kind.size, k)
-        x, y, z = energies_of(before, free, rows, kind, mass, inertia, orientation, held, i, j)
-        parts[k, 0], parts[k, 1], parts[k, 2] = x, y, z
-        if i < j:
-            drift(position[i:j], orientation[i:j], rows[i:j], 0.5 * h)
+        begin, end = block(kind.size, k)
+        sums = 0.0, 0.0, 0.0
+        for i in range(np.uint64(begin), np.uint64(end)):
+            if kind[i] == FIXED:
+                continue
+            if kind[i] == FREE:
+                sums = add_energies(sums, i, before, free, rows, mass, inertia, orientation, held)
+            move(position, i, rows, half)
+            f = half / rows[i, 7]
+            if late:
+                turn(orientation, i, f * before[i, 3], f * before[i, 4], f * before[i, 5])
+            turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
+        parts[k, 0], parts[k, 1], parts[k, 2] = sums
     meet(meeting, rows)
     x, y, z = 0.0, 0.0, 0.0
     for k in range(BLOCKS):

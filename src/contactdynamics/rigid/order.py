@@ -15,12 +15,15 @@ list follow each other: two contacts of one body in a row would make the process
 (22 against 17 ns per contact). The other kinds stay as they are found, slab by slab.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import literal_unroll
 
 from .._jit import kernel
 from .equations.contract import ALL, GROUPS, SHARED
 from .search.contract import BORDER, DIAGONAL
+from .threads import meet, part
 
 STREAMS, SLABS = 4, 512
 
@@ -84,43 +87,79 @@ def slab_of(one, two, kind, across, slabs):
 
 
 @kernel
-def count_slabs(some, home, slabs, counts):
-    """Count the contacts ``some`` (`Candidates`) by kind and slab into ``counts`` (kinds, slabs + 1)."""
+def count_slabs(some, home, slabs, begin, end, counts):
+    """Count the contacts ``some`` (`Candidates`) from ``begin`` on, before ``end``, by kind and slab."""
     known = some.across.size > 0
-    for k in range(some.kind.size):
+    for k in range(begin, end):
         across = known and some.across[k]
         counts[some.kind[k], slab_of(home[some.a[k]], home[some.b[k]], some.kind[k], across, slabs)] += 1
 
 
+class Tray(NamedTuple):
+    """What the threads that arrange contacts put down for each other."""
+
+    home: np.ndarray  # (N,) the slab of a body; those that do not move follow the others
+    counts: np.ndarray  # (threads, kinds, slabs) contacts of each thread's part
+    open_: np.ndarray  # (threads,) largest gaps, m
+
+
+def tray(bodies: int, kinds: int, threads: int) -> Tray:
+    """For so many bodies, numbers of kinds and threads."""
+    counts = np.empty((threads, kinds, SLABS + 3), dtype=np.int64)
+    return Tray(np.empty(bodies, dtype=np.int32), counts, np.empty(threads))
+
+
 @kernel
-def arrange(position, rows, reach, candidates, plans, numbers):
+def arrange(position, rows, reach, candidates, plans, numbers, tray, meeting):
     """The order of a sweep: fills ``order`` and ``cuts`` of the ``plans``, one for each kind of equations.
 
     ``candidates`` are those of all searches, ``numbers`` says which kinds the plans are for. Of diagonal contacts,
-    ``few`` gets the place at which each is to stand.
+    ``few`` says which pair is to stand at each place. Each thread has a part of the bodies and of the contacts, which
+    it counts and then puts behind those of the threads before it: the order does not hang on their number.
     """
+    thread = meeting.thread
     total, square, count, open_ = np.zeros(3), np.zeros(3), 0, 0.0
     for some in literal_unroll(candidates):
         count += spread(position, some.b, total, square)
-        for k in range(some.gap.size):
+        begin, end = part(some.gap.size, meeting)
+        for k in range(begin, end):
             open_ = max(open_, some.gap[k])
-    axis, width, first, slabs = grid(total, square, count, open_, reach)
-    scale = 1.0 / width
-    home = np.empty(position.shape[0], dtype=np.int32)  # the slab of a body; those that do not move follow the others
-    for i in range(home.size):
-        slab = int(min(max(np.floor(position[i, axis] * scale) - first, 0.0), slabs - 1.0))
-        home[i] = slab if rows[i, 6] > 0.0 else slabs
-    counts = np.zeros((np.max(numbers) + 1, slabs + 1), dtype=np.int64)
+    tray.open_[thread] = open_
+    meet(meeting, rows)
+    axis, width, first, slabs = grid(total, square, count, np.max(tray.open_), reach)
+    settle(position, rows, axis, 1.0 / width, first, slabs, tray.home, meeting)
+    counts = tray.counts[:, :, : slabs + 1]
+    counts[thread] = 0
+    meet(meeting, rows)
     for some in literal_unroll(candidates):
-        count_slabs(some, home, slabs, counts)
-    group = group_slabs(counts)
+        begin, end = part(some.kind.size, meeting)
+        count_slabs(some, tray.home, slabs, begin, end, counts[thread])
+    meet(meeting, rows)
+    every = counts.sum(axis=0)
+    group, cuts, at = group_slabs(every), np.empty(ALL + 1, dtype=np.int64), 0
+    for plan in literal_unroll(plans):
+        kind = numbers[at]
+        at += 1
+        start, rank = cut_groups(every[kind], group, plan.cuts if thread == 0 else cuts), 0
+        for other in range(thread):
+            rank += counts[other, kind].sum()
+            start += counts[other, kind]
+        fill_order(candidates, tray.home, slabs, kind, start, rank, plan, meeting)
+    meet(meeting, rows)
     at = 0
     for plan in literal_unroll(plans):
-        kind, begin = numbers[at], cut_groups(counts[numbers[at]], group, plan.cuts)
+        if numbers[at] == DIAGONAL or numbers[at] == BORDER:
+            stand_in_order(plan, meeting)
         at += 1
-        fill_order(candidates, home, slabs, kind, begin, plan)
-        if kind == DIAGONAL or kind == BORDER:
-            stand_in_order(plan)
+
+
+@kernel
+def settle(position, rows, axis, scale, first, slabs, home, meeting):
+    """The slabs of the bodies of a thread into ``home`` (N,)."""
+    begin, end = part(home.size, meeting)
+    for i in range(begin, end):
+        slab = int(min(max(np.floor(position[i, axis] * scale) - first, 0.0), slabs - 1.0))
+        home[i] = slab if rows[i, 6] > 0.0 else slabs
 
 
 def as_found(plan, count: int) -> None:
@@ -130,33 +169,35 @@ def as_found(plan, count: int) -> None:
 
 
 @kernel
-def fill_order(candidates, home, slabs, kind, begin, plan):
-    """The contacts of one kind, slab by slab, into the order of its plan."""
-    m, order = 0, plan.order
+def fill_order(candidates, home, slabs, kind, start, rank, plan, meeting):
+    """The contacts of one kind in a thread's part, slab by slab, into the order of its plan.
+
+    ``start`` (slabs + 1,) is where it begins in each slab, ``rank`` the number of its first contact. Diagonal contacts
+    are told by their pairs.
+    """
+    order, by_pair = plan.order, kind == DIAGONAL or kind == BORDER
     for some in literal_unroll(candidates):
         known = some.across.size > 0
-        for k in range(some.kind.size):
+        begin, end = part(some.kind.size, meeting)
+        for k in range(begin, end):
             if some.kind[k] == kind:
                 across = known and some.across[k]
                 slab = slab_of(home[some.a[k]], home[some.b[k]], kind, across, slabs)
-                order[begin[slab]] = m
-                begin[slab] += 1
-                m += 1
+                order[start[slab]] = k if by_pair else rank
+                start[slab] += 1
+                rank += 1
 
 
 @kernel
-def stand_in_order(plan):
-    """Interleave the groups; from then on the contacts stand in this order."""
+def stand_in_order(plan, meeting):
+    """Interleave a thread's groups into ``few``; the contacts then stand in this order."""
     order, few, cuts = plan.order, plan.few, plan.cuts
-    m = cuts[ALL]
-    for k in range(m):
-        few[k] = order[k]
-    for group in range(ALL):
-        interleave(few[cuts[group] : cuts[group + 1]], order[cuts[group] :])
-    for k in range(m):
-        few[order[k]] = k
-    for k in range(m):
-        order[k] = k
+    first, after = part(ALL, meeting)
+    for group in range(first, after):
+        begin, end = cuts[group], cuts[group + 1]
+        interleave(order[begin:end], few[begin:])
+        for k in range(begin, end):
+            order[k] = k
 
 
 @kernel

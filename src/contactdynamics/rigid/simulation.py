@@ -274,7 +274,7 @@ class Simulation(Access):
         alone, gravity = self.loading.alone, np.ascontiguousarray(self.loading.gravity(middle), dtype=float)
         before, free = (self._before, self._free) if cell is None else (self._before[:n], self._free[:n])
         self._team.of(n, contact_set.SMALL).share(
-            self._set_out, motion.columns(b), rows, before, free, gravity, float(h), alone
+            self._set_out, motion.columns(b), rows, before, free, gravity, float(h), alone, self._turns_late
         )
         if cell is not None and cell.moves:
             cell.drift(h / 2)
@@ -288,6 +288,11 @@ class Simulation(Access):
             return step, rows
         self._wide[:] = self._free
         return step._replace(driven=~cell.free), self._wide
+
+    @property
+    def _turns_late(self) -> bool:
+        """Whether nobody looks at orientations at the midpoint: gravity is alone, and all contacts are of balls."""
+        return self.loading.alone and not self.contact_set.turned
 
     def _drift_cell(self, h: float) -> None:
         """Deform the cell for a time h, and cut it anew where it has sheared far."""
@@ -365,7 +370,9 @@ class Simulation(Access):
             self.cell_motion.take(rows[-3:])
         bodies, team = motion.columns(self.bodies), self._team.of(n, contact_set.SMALL)
         before, free = (step.before, step.free) if rows is self.rows else (step.before[:n], step.free[:n])
-        energies = team.share(self._arriving, bodies, self.rows, before, free, float(step.h), self._parts)
+        energies = team.share(
+            self._arriving, bodies, self.rows, before, free, float(step.h), self._turns_late, self._parts
+        )
         self.ledger.enter(
             self.bodies, step.free, energies, works, cell, step=self.steps + 1, time=(self.steps + 1) * self.time_step
         )

@@ -54,12 +54,10 @@ def border_contacts(room: int) -> BorderContacts:
 @kernel
 def fill_images(space, pairs, spots, mobility, places, out):
     """Fill in where b is met, for the contacts across the border; ``spots`` (S, 3) of the balls in space."""
-    count, linear, length = 0, mobility.linear, mobility.length
-    for k in range(pairs.kind.size):
-        if pairs.kind[k] != BORDER:
-            continue
-        found, i, j = places[count], pairs.first[k], pairs.second[k]
-        count += 1
+    linear, length = mobility.linear, mobility.length
+    for found in range(out.pair.size):
+        k = places[found]
+        i, j = pairs.first[k], pairs.second[k]
         x, y, z = image(space, spots[j, 0] - spots[i, 0], spots[j, 1] - spots[i, 1], spots[j, 2] - spots[i, 2])
         out.image[found, 0], out.image[found, 1], out.image[found, 2] = x / length, y / length, z / length
         out.more[found] = 0.0

@@ -16,11 +16,15 @@ from numba.extending import overload
 from ..._jit import Settled, kernel
 from ...scenes.materials import FRICTION_1, RHO, STATIC
 from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
+from ..fetch import AHEAD, fetch
 from ..search.contract import DIAGONAL
 from ..search.pairs import kept
-from ..threads import ALONE, BLOCKS, block, meet, part
+from ..threads import BLOCKS, block, meet, part
 from .contract import (
+    ALL,
+    GROUPS,
     KERNELS,
+    SHARED,
     START,
     Explicit,
     Kernels,
@@ -124,87 +128,95 @@ def _compiled_cell_power(rows, driven, contacts, k, x, y, z):
 
 
 @kernel(contract=True)
-def fill_contacts(pairs, number, step, rows, laws, mobility, places, out, scales, meeting):
-    """Fill ``out`` with the contacts of this kind and add their first guess to ``rows``, which start free.
-
-    ``places`` (m,): where each is to stand. Blocks of contacts are divided among the threads, and so are the bodies,
-    each of which gets its impulses in the order of the pairs; both mostly belong to the same thread, where bodies are
-    sorted. Returns the sum of (rho b)^2, block by block in ``scales`` (BLOCKS,).
-    """
-    count = 0
-    law, gap, normal, kind, one, two = pairs.law, pairs.gap, pairs.normal, pairs.kind, pairs.a, pairs.b
+def fill_some(pairs, step, rows, laws, mobility, places, begin, end, out):
+    """Fill the places from ``begin`` on, before ``end``: see `fill_contacts`."""
+    law, gap, normal, one, two = pairs.law, pairs.gap, pairs.normal, pairs.a, pairs.b
     memory, status, lost, balls = pairs.impulse, pairs.status, pairs.lost, pairs.balls
     before, free, h, anticipate, opening = step.before, step.free, step.h, step.anticipate, step.opening
     kappa, dimension, linear = mobility.kappa, mobility.dimension, mobility.linear
     row, out_pair, out_a, out_b, out_status, sink = out.row, out.pair, out.a, out.b, out.status, out.sink
-    first, after = part(BLOCKS, meeting)
-    low, high = part(rows.shape[0], meeting)
-    for part_ in range(BLOCKS):
-        begin, end = block(kind.size, part_)
-        mine, scale = first <= part_ < after, 0.0
-        for k in range(np.uint64(begin), np.uint64(end)):  # unsigned: no test for negative indices
-            if kind[k] != number:
-                continue
-            found = places[count]
-            count += 1
-            a, b = one[k], two[k]
-            own_a, own_b = low <= a < high, low <= b < high
-            if not (mine or own_a or own_b):
-                continue
-            nx, ny, nz = normal[k, 0], normal[k, 1], normal[k, 2]
-            px, py, pz = memory[k, 0], memory[k, 1], memory[k, 2]
-            fix = max(0.0, -(px * nx + py * ny + pz * nz))  # the memory is a vector in space: P_n must stay a push
-            px, py, pz = px + fix * nx, py + fix * ny, pz + fix * nz
-            ma, mb = free[a, 6], free[b, 6]
-            if mine:
-                rule = law[k]
-                gamma, bounce, static, u_before = laws[rule, FRICTION_1], laws[rule, RHO], laws[rule, STATIC], 0.0
-                if bounce > 0.0 or static > gamma:  # only these laws look at the velocity before
-                    x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
-                    x, y, z = with_image(before, out, found, x, y, z)
-                    u_before = x * nx + y * ny + z * nz
-                    if static > gamma:
-                        sx, sy, sz = slip_sum(before, a, b)
-                        tx = x - (sy * nz - sz * ny) - u_before * nx
-                        ty = y - (sz * nx - sx * nz) - u_before * ny
-                        tz = z - (sx * ny - sy * nx) - u_before * nz
-                        if holds_static(status[k], tx * tx + ty * ty + tz * tz, u_before, gap[k], h):
-                            gamma = static
-                r = target_velocity(gap[k], u_before, bounce, h, anticipate, opening)
-                row[found, NX], row[found, NY], row[found, NZ], row[found, TARGET] = nx, ny, nz, r
-                row[found, PX], row[found, PY], row[found, PZ], row[found, GAMMA] = px, py, pz, gamma
-                out_pair[found], out_a[found], out_b[found], out_status[found] = k, a, b, OPEN
-                size = min(free[a, 7], free[b, 7]) if k < balls else free[b, 7]  # a plane has no radius
-                sink[found] = sinking_speed(gap[k] if anticipate else -lost[k], size, h)
-                rho = dimension / ((ma + mb) * (1.0 + (dimension - 1) * (1.0 + kappa)))
-                sx, sy, sz = slip_sum(free, a, b)
-                tx = free[b, 0] - free[a, 0] - (sy * nz - sz * ny) - r * nx
-                ty = free[b, 1] - free[a, 1] - (sz * nx - sx * nz) - r * ny
-                tz = free[b, 2] - free[a, 2] - (sx * ny - sy * nx) - r * nz
-                tx, ty, tz = with_image(free, out, found, tx, ty, tz)
-                scale += rho * rho * (tx * tx + ty * ty + tz * tz)
-                push_cell(rows, linear, out, found, px, py, pz)
-            mx, my, mz = kappa * (ny * pz - nz * py), kappa * (nz * px - nx * pz), kappa * (nx * py - ny * px)
-            if own_a:
-                rows[a, 0] -= ma * px
-                rows[a, 1] -= ma * py
-                rows[a, 2] -= ma * pz
-                rows[a, 3] -= ma * mx
-                rows[a, 4] -= ma * my
-                rows[a, 5] -= ma * mz
-            if own_b:
-                rows[b, 0] += mb * px
-                rows[b, 1] += mb * py
-                rows[b, 2] += mb * pz
-                rows[b, 3] -= mb * mx
-                rows[b, 4] -= mb * my
-                rows[b, 5] -= mb * mz
-        if mine:
-            scales[part_] = scale
-    meet(meeting, rows)
+    scale, last = 0.0, np.uint64(max(end, 1) - 1)
+    for found in range(np.uint64(begin), np.uint64(end)):  # unsigned: no test for negative indices
+        next_ = places[min(found + np.uint64(2 * AHEAD), last)]
+        fetch(one, next_)
+        fetch(two, next_)
+        fetch(law, next_)
+        fetch(gap, next_)
+        fetch(lost, next_)
+        fetch(normal, next_)
+        fetch(memory, next_)
+        next_ = places[min(found + np.uint64(AHEAD), last)]
+        fetch(free, one[next_])
+        fetch(free, two[next_])
+        fetch(rows, one[next_])
+        fetch(rows, two[next_])
+        k = places[found]
+        a, b = one[k], two[k]
+        nx, ny, nz = normal[k, 0], normal[k, 1], normal[k, 2]
+        px, py, pz = memory[k, 0], memory[k, 1], memory[k, 2]
+        fix = max(0.0, -(px * nx + py * ny + pz * nz))  # the memory is a vector in space: P_n must stay a push
+        px, py, pz = px + fix * nx, py + fix * ny, pz + fix * nz
+        ma, mb, rule = free[a, 6], free[b, 6], law[k]
+        gamma, bounce, static, u_before = laws[rule, FRICTION_1], laws[rule, RHO], laws[rule, STATIC], 0.0
+        if bounce > 0.0 or static > gamma:  # only these laws look at the velocity before
+            x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
+            x, y, z = with_image(before, out, found, x, y, z)
+            u_before = x * nx + y * ny + z * nz
+            if static > gamma:
+                sx, sy, sz = slip_sum(before, a, b)
+                tx = x - (sy * nz - sz * ny) - u_before * nx
+                ty = y - (sz * nx - sx * nz) - u_before * ny
+                tz = z - (sx * ny - sy * nx) - u_before * nz
+                if holds_static(status[k], tx * tx + ty * ty + tz * tz, u_before, gap[k], h):
+                    gamma = static
+        r = target_velocity(gap[k], u_before, bounce, h, anticipate, opening)
+        row[found, NX], row[found, NY], row[found, NZ], row[found, TARGET] = nx, ny, nz, r
+        row[found, PX], row[found, PY], row[found, PZ], row[found, GAMMA] = px, py, pz, gamma
+        out_pair[found], out_a[found], out_b[found], out_status[found] = k, a, b, OPEN
+        size = min(free[a, 7], free[b, 7]) if k < balls else free[b, 7]  # a plane has no radius
+        sink[found] = sinking_speed(gap[k] if anticipate else -lost[k], size, h)
+        rho = dimension / ((ma + mb) * (1.0 + (dimension - 1) * (1.0 + kappa)))
+        sx, sy, sz = slip_sum(free, a, b)
+        tx = free[b, 0] - free[a, 0] - (sy * nz - sz * ny) - r * nx
+        ty = free[b, 1] - free[a, 1] - (sz * nx - sx * nz) - r * ny
+        tz = free[b, 2] - free[a, 2] - (sx * ny - sy * nx) - r * nz
+        tx, ty, tz = with_image(free, out, found, tx, ty, tz)
+        scale += rho * rho * (tx * tx + ty * ty + tz * tz)
+        push_cell(rows, linear, out, found, px, py, pz)
+        mx, my, mz = kappa * (ny * pz - nz * py), kappa * (nz * px - nx * pz), kappa * (nx * py - ny * px)
+        rows[a, 0] -= ma * px
+        rows[a, 1] -= ma * py
+        rows[a, 2] -= ma * pz
+        rows[a, 3] -= ma * mx
+        rows[a, 4] -= ma * my
+        rows[a, 5] -= ma * mz
+        rows[b, 0] += mb * px
+        rows[b, 1] += mb * py
+        rows[b, 2] += mb * pz
+        rows[b, 3] -= mb * mx
+        rows[b, 4] -= mb * my
+        rows[b, 5] -= mb * mz
+    return scale
+
+
+@kernel(contract=True)
+def fill_contacts(pairs, step, rows, laws, mobility, places, cuts, out, scales, meeting):
+    """Fill ``out`` with the contacts of this kind and add their first guess to ``rows``, which start free.
+
+    ``places`` (m,): the pair that stands at each, group by group as ``cuts`` (ALL + 1,) has it. Groups are divided
+    among the threads as in a sweep: a body gets its impulses from its even group, then from its odd one. Returns the
+    sum of (rho b)^2, group by group in ``scales`` (ALL,).
+    """
+    first, after = part(GROUPS, meeting)
+    for parity in range(2):
+        for group in range(parity * GROUPS + first, parity * GROUPS + after):
+            scales[group] = fill_some(pairs, step, rows, laws, mobility, places, cuts[group], cuts[group + 1], out)
+        meet(meeting, rows)
     scale = 0.0
-    for part_ in range(BLOCKS):
-        scale += scales[part_]
+    if meeting.thread == 0:
+        scales[SHARED] = fill_some(pairs, step, rows, laws, mobility, places, cuts[SHARED], cuts[ALL], out)
+        for group in range(ALL):
+            scale += scales[group]
     return scale
 
 
@@ -339,9 +351,10 @@ def store_some(rows, contacts, kappa, tolerance, pairs, begin, end):
     that friction can take away, W_t gamma P_n. Returns the largest violation of a cone and the sum of |P|^2.
     """
     cone, size = 0.0, 0.0
-    row, kept, impulse = contacts.row, pairs.status, pairs.impulse
+    row, kept, impulse, last = contacts.row, pairs.status, pairs.impulse, np.uint64(max(end, 1) - 1)
     # no views of rows here: each would be counted as a reference, which takes longer than the rest
     for k in range(np.uint64(begin), np.uint64(end)):
+        fetch(impulse, contacts.pair[min(k + np.uint64(AHEAD), last)])
         pair, gamma = contacts.pair[k], row[k, GAMMA]
         nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
         p_n = px * nx + py * ny + pz * nz
@@ -401,8 +414,15 @@ def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, par
     for part_ in range(first, after):
         begin, end = block(one.size, part_)
         parts[part_, :, :] = 0.0
-        most = 0.0
+        most, last = 0.0, np.uint64(max(end, 1) - 1)
         for k in range(np.uint64(begin), np.uint64(end)):
+            next_ = min(k + np.uint64(AHEAD), last)
+            fetch(rows, one[next_])
+            fetch(rows, two[next_])
+            fetch(before, one[next_])
+            fetch(before, two[next_])
+            fetch(lost, place[next_])
+            fetch(law, place[next_])
             a, b, at = one[k], two[k], place[k]
             nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
             x, y, z = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[b, 2] - rows[a, 2]
@@ -423,7 +443,9 @@ def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, par
             parts[part_, rule, 3] -= cell_power(rows, driven, contacts, k, px, py, pz)
             for side in range(2):
                 body, sign = (a, 1.0) if side == 0 else (b, -1.0)
-                if kind[body] == DRIVEN:  # the contact point lies at +n from a and at -n from b
+                if (
+                    rows[body, 6] == 0.0 and kind[body] == DRIVEN
+                ):  # the contact point lies at +n from a and at -n from b
                     sx, sy, sz = sign * rows[body, 3], sign * rows[body, 4], sign * rows[body, 5]
                     x = rows[body, 0] + sy * nz - sz * ny
                     y = rows[body, 1] + sz * nx - sx * nz
@@ -494,7 +516,7 @@ def add_powers(free, rows, contacts, group, sums):
 def add_beyond(rows, contacts, group, sums):
     """Add to the ``sums`` (N, 2) of free bodies the powers that targets and other bodies have: see `Kernels`."""
     row, one, two = contacts.row, contacts.a, contacts.b
-    for k in range(one.size):
+    for k in range(np.uint64(one.size)):
         a, b, r = one[k], two[k], row[k, TARGET]
         first, second = group[a] >= 0, group[b] >= 0
         if r == 0.0 and first and second:
@@ -532,7 +554,7 @@ class Diagonal(Held):
         """No active contacts."""
         super().clear()
         self._store, self._book = Settled(store_blocks), Settled(book_contacts)
-        self._parts = np.empty((BLOCKS, 2, 4))  # of sums, by block
+        self._parts, self._scales = np.empty((BLOCKS, 2, 4)), np.empty(ALL)  # of sums, by block and by group
 
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the pairs."""
@@ -542,9 +564,10 @@ class Diagonal(Held):
     def fill(self, model, near, pairs, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         self._alone = self.count == len(pairs.first)
-        team = ALONE if near.length else near.team  # all contacts act on a cell that moves
-        few, scales = self._plan.few, self._parts[:, 0, 0]
-        return team.share(self._fill, pairs, self.number, step, rows, model.laws, mobility, few, self.active, scales)
+        places, cuts = self._plan.few, self._plan.cuts
+        return near.team.share(
+            self._fill, pairs, step, rows, model.laws, mobility, places, cuts, self.active, self._scales
+        )
 
     def store(self, pairs, rows, mobility, tolerance, team) -> tuple[float, float]:
         """Keep impulse and status with the pairs; returns the largest distance to a cone and the sum of |P|^2."""
