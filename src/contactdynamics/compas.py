@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from . import quaternions
-from .errors import InputError, MeshWarning, is_number
+from .errors import InputError, MeshWarning, explained, is_number
 from .rigid.simulation import Simulation
 from .scenes import loads
 from .scenes.compas import fill
@@ -22,6 +22,7 @@ RAMPED = 0.98  # of the duration: loads that are ramped are whole from there on,
 SMALL = 1e-9  # of a block: contact points nearer than this are one
 
 
+@explained
 def solve(problem, *, duration: float = 0.5, time_step: float = 1e-3, nonconvex: str = "split", **options):
     """Move the blocks of a `compas_dem.problem.Problem` for ``duration`` (s); a `compas_dem.problem.Results`.
 
@@ -74,7 +75,7 @@ def scene_of(problem, duration: float, nonconvex: str = "split") -> tuple[Scene,
         )
     if getattr(problem.contact_properties, "joint_model", None) is not None:
         warnings.warn("The problem's joint model (kn, kt) does not act: joints are rigid here.", MeshWarning,
-                      stacklevel=3)  # fmt: skip
+                      stacklevel=4)  # fmt: skip
     nodes = [element.graphnode for element in elements]
     order = sorted(range(len(nodes)), key=nodes.__getitem__)
     elements, nodes = [elements[k] for k in order], [nodes[k] for k in order]

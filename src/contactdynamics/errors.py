@@ -164,11 +164,20 @@ Thing = TypeVar("Thing")
 
 
 def explained(thing: Thing) -> Thing:
-    """Let a class or function say in a sentence which argument is wrong or missing, in the place of Python's words."""
-    if isinstance(thing, type):
+    """Let a class or function say in a sentence which argument is wrong or missing, in the place of Python's words.
+
+    Of a class, all that make one: itself, and its class methods.
+    """
+    if not isinstance(thing, type):
+        return _explained(thing, thing.__name__)
+    if issubclass(thing, tuple):  # named: made before `__init__`
+        thing.__new__ = _explained(thing.__new__, thing.__name__)
+    else:
         thing.__init__ = _explained(thing.__init__, thing.__name__)
-        return thing
-    return _explained(thing, thing.__name__)
+    for name, made in list(vars(thing).items()):
+        if isinstance(made, classmethod | staticmethod) and not name.startswith("_"):
+            setattr(thing, name, type(made)(_explained(made.__func__, f"{thing.__name__}.{name}")))
+    return thing
 
 
 def _explained(function, name: str):
@@ -192,7 +201,7 @@ def _wrong_call(function, name: str, arguments, options) -> str | None:
         signature.bind(*arguments, **options)
         return None
     except TypeError as error:
-        known = [key for key in signature.parameters if key != "self"]
+        known = [key for key in signature.parameters if key not in ("self", "cls", "_cls")]
         takes = f"it takes {', '.join(known)}."
         stray = next((key for key in options if key not in known), None)
         if stray is None:

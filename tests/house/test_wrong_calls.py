@@ -103,6 +103,13 @@ def test_one_recorder_and_one_function_are_lists_of_one(tmp_path):
     (lambda: cd.loads.sine((0, 1), freq=1.0), "sine got the unknown option freq; did you mean frequency"),
     (lambda: cd.packings.rain(scene(), counts=3), "rain got the unknown option counts; did you mean count"),
     (lambda: cd.packings.Pour(scene(), coun=3), "Pour got the unknown option coun; did you mean count"),
+    (lambda: cd.Law(fricton=0.3), "Law got the unknown option fricton; did you mean friction"),
+    (lambda: cd.Law(0.3), "Law: too many positional arguments; it takes friction, static_friction"),
+    (lambda: cd.Polygon(corners=[(0, 0)]), "Polygon got the unknown option corners; it takes vertices"),
+    (lambda: cd.Polyhedron.prism([(0, 0)], heigth=1), "Polyhedron.prism got the unknown option heigth; did you mean h"),
+    (lambda: cd.integrate(system(), q=(0, 1), u=(0, 0), until=1), "integrate: missing a required argument: 'step'; it"),
+    (lambda: cd.Drive(speed=1), "Drive got the unknown option speed; it takes velocity, spin"),
+    (lambda: simulation().run(untill=1), "run got the unknown option untill; did you mean until"),
     (lambda: cd.solve(problem(), tol=1), "solve got the unknown option tol; did you mean tolerance"),
 ])  # fmt: skip
 def test_sentences(call, words):
@@ -409,6 +416,39 @@ def public_names():
 def test_every_public_name_is_a_door():
     known = {name.partition(",")[0] for name in DOORS} | RETURNED | set(ELSEWHERE)
     assert {name for name in public_names() if name not in known and name.partition(".")[0] not in ELSEWHERE} == set()
+
+
+# What is called with functions of the test, or gives its options to something that knows them.
+ANY_OPTION = {"InputError", "Simulation.from_file", "sets.Ball.project", "sets.Intersection"}
+
+
+@pytest.mark.parametrize("name", sorted(set(DOORS) - ANY_OPTION))
+def test_an_option_that_there_is_not_is_told_with_those_there_are(name):
+    function, arguments = DOORS[name]()
+    with pytest.raises(cd.InputError, match=r"option[s]? '?no_such_option'?; it (takes|has|may have) \w+"):
+        function(**arguments, no_such_option=1)
+
+
+def test_what_draws_and_measures_tells_its_options_too():
+    for name in cd.analysis.__all__:
+        thing = getattr(cd.analysis, name)
+        with pytest.raises(cd.InputError, match=f"{name} got the unknown option no_such_option; it takes"):
+            thing(no_such_option=1)
+
+
+def test_warnings_lead_to_the_line_of_the_program():
+    """Not to the function that looks at the arguments."""
+    with pytest.warns(UserWarning, match="not convex") as told:
+        cd.Polygon([(0, 0), (2, 0), (2, 1), (1, 0.2), (0, 1)])
+    assert told[0].filename == __file__
+    with pytest.warns(errors.ConvergenceWarning) as told:
+        cd.integrate(system(), q=(0, 0), u=(1, -1), step=0.1, until=0.2, tolerance=1e-300, max_iterations=1)
+    assert told[0].filename == __file__
+    sim = cd.Simulation(scene(), time_step=1e-3, tolerance=1e-300, max_iterations=1)
+    sim.rows[1, 0] = 1.0
+    with pytest.warns(errors.ConvergenceWarning) as told:
+        sim.run(until=5e-3, progress=False)
+    assert told[0].filename == __file__
 
 
 JUNK = (

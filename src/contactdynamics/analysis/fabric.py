@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import pictured, short
-from ..errors import InputError
+from ..errors import InputError, explained
 from .forces import selected
 from .regions import axis_of, spatial
 
@@ -58,6 +58,7 @@ class Directions(NamedTuple):
         return ax
 
 
+@explained
 def directions(frame, region=None, *, meridian: bool = False, axis=None, bins: int = 18) -> Directions:
     """The histogram of the directions of contact normals in the plane (x, z), or (r, z) with ``meridian``.
 
@@ -84,6 +85,7 @@ class Fabric(NamedTuple):
     __repr__ = short
 
 
+@explained
 def fabric(frame, region=None, *, meridian: bool = False, axis=None) -> Fabric:
     """The fabric tensor of the contacts that push, in space or along (r, theta, z) with ``meridian``."""
     normal = _normals(frame, region, meridian, axis)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import pictured, short
-from ..errors import InputError, as_numbers
+from ..errors import InputError, as_numbers, explained
 from ..state import FREE, SLIDING
 from .regions import fitting
 
@@ -19,6 +19,7 @@ def new_axes(ax, **options):
     return plt.subplots(layout="constrained", **options)[1]
 
 
+@explained
 def contact_forces(frame) -> np.ndarray:
     """Forces (C, d) on the second body of each contact, in space: impulses over the time step."""
     contacts = frame.contacts
@@ -117,6 +118,7 @@ class Chains(NamedTuple):
         return ax
 
 
+@explained
 def force_chains(frame, region=None) -> Chains:
     """The network of forces, of the contacts in the region.
 
@@ -160,6 +162,7 @@ class NormalForces(NamedTuple):
         return ax
 
 
+@explained
 def normal_forces(frame, region=None) -> NormalForces:
     """The distribution of the normal forces of contacts that push.
 
@@ -184,6 +187,7 @@ class Coordination(NamedTuple):
     __repr__ = short
 
 
+@explained
 def coordination(frame, region=None) -> Coordination:
     """The number of contacts that push of each free body (whose centre lies in the region)."""
     counts = np.bincount(contact_rows(frame)[selected(frame, None)].ravel(), minlength=len(frame.identities))
@@ -225,6 +229,7 @@ class Mobilised(NamedTuple):
         return ax
 
 
+@explained
 def mobilised_friction(frame, friction=None, region=None) -> Mobilised:
     """How much of the friction is in use at the contacts that push, by the laws of the frame.
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import short
-from ..errors import InputError, as_numbers
+from ..errors import InputError, as_numbers, explained
 from ..state import FREE, Contacts
 from .forces import Bounds, bounds_of, contact_rows
 
@@ -40,6 +40,7 @@ class LoadFactor(NamedTuple):
         return math.degrees(math.atan(self.factor))
 
 
+@explained
 def load_factor(frame, direction, friction=None, *, bodies=None) -> LoadFactor:
     """The largest factor by which a live load can grow until no forces of the laws balance it and the weights.
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import quaternions
 from ..display import pictured, short
-from ..errors import InputError, as_numbers
+from ..errors import InputError, as_numbers, explained
 from .forces import contact_forces, new_axes
 
 
@@ -38,6 +38,7 @@ class Thrust(NamedTuple):
         return ax
 
 
+@explained
 def thrust_line(frame, chain) -> Thrust:
     """The line of thrust of the bodies ``chain`` (K + 1,), in their order, from the contact forces of a frame.
 
@@ -87,6 +88,7 @@ class Openings(NamedTuple):
     __repr__ = short
 
 
+@explained
 def joint_openings(start, now) -> Openings:
     """How far the joints that were closed in the frame ``start`` have opened and slid in the frame ``now``.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import pictured, short
-from ..errors import InputError, is_number, is_whole
+from ..errors import InputError, explained, is_number, is_whole
 from ..state import FREE
 from .forces import contact_rows, new_axes
 from .regions import positive
@@ -37,6 +37,7 @@ class Backbone(NamedTuple):
     __repr__ = short
 
 
+@explained
 def backbone(frame, *, least: int | None = None) -> Backbone:
     """Take out free bodies with fewer than ``least`` contacts that push (d + 1; 2 with friction), again and again."""
     least = (frame.dimension + 1 if _frictionless(frame) else 2) if least is None else least
@@ -60,6 +61,7 @@ def _frictionless(frame) -> bool:
     return bool(frame.laws) and all(law.friction == 0 for law in frame.laws)
 
 
+@explained
 def solid_fraction(frame) -> float:
     """The share of the periodic cell that free bodies fill; the parts of a body must not overlap."""
     _in_cell(frame, "solid_fraction")
@@ -80,6 +82,7 @@ def solid_fraction(frame) -> float:
     return total / abs(float(np.linalg.det(frame.cell)))
 
 
+@explained
 def cell_stress(frame) -> np.ndarray:
     """(d, d) stress of the contact forces over the periodic cell, positive in compression."""
     _in_cell(frame, "cell_stress")
@@ -96,12 +99,14 @@ def fluctuations(frame) -> np.ndarray:
     return v - (m * v).sum(axis=0) / m.sum()
 
 
+@explained
 def granular_temperature(frame) -> float:
     """Mean of |c|^2 / d over the free bodies, c the velocity beyond the flow; m^2/s^2."""
     c = fluctuations(frame)
     return float((c**2).sum(axis=1).mean() / frame.dimension)
 
 
+@explained
 def inertial_number(frame, *, pressure: float | None = None) -> float:
     """I = rate d sqrt(rho / P) (2D: rate sqrt(m / P)), of the largest component of the shear rate of the cell.
 
@@ -147,6 +152,7 @@ def _axis(axis, dimension: int) -> int:
     raise InputError(f"profile got axis={axis!r}; give one of {', '.join(letters)}, or -1 for the last one.")
 
 
+@explained
 def profile(frame, *, axis: str | int = -1, width: float | None = None, places=None, section: float = 1.0) -> Profile:
     """Density, velocity and temperature along an axis, coarse grained with a Gaussian of ``width`` (a mean diameter).
 
@@ -213,6 +219,7 @@ class ForceDistribution(NamedTuple):
         return ax
 
 
+@explained
 def force_distribution(forces, *, least: float = 0.01) -> ForceDistribution:
     """The distribution of normal ``forces`` (K,), or of those of a frame; fits by largest likelihood, with errors.
 
@@ -247,6 +254,7 @@ def force_distribution(forces, *, least: float = 0.01) -> ForceDistribution:
     )
 
 
+@explained
 def dilation(frames) -> tuple[np.ndarray, np.ndarray]:
     """Shear strain and volume strain (k,) of the cells of ``frames`` since the first one; expansion is positive."""
     if hasattr(frames, "cell"):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import short
-from ..errors import InputError, as_numbers, is_number
+from ..errors import InputError, as_numbers, explained, is_number
 
 
 def fitting(region, frame):
@@ -53,6 +53,7 @@ def distance(points, axis=None) -> np.ndarray:
     return np.hypot(points[:, 0] - x, points[:, 1] - y)
 
 
+@explained
 class Box(NamedTuple):
     """A box between two corners (d,)."""
 
@@ -81,6 +82,7 @@ class Box(NamedTuple):
         return np.where(inside, self.low[-1], 0.0), np.where(inside, self.high[-1], 0.0)
 
 
+@explained
 class Cylinder(NamedTuple):
     """An upright cylinder between two heights, without its core where ``inner`` > 0: a ring."""
 
@@ -114,6 +116,7 @@ class Cylinder(NamedTuple):
         return np.where(inside, self.low, 0.0), np.where(inside, self.high, 0.0)
 
 
+@explained
 class Under(NamedTuple):
     """What lies above the height ``low`` and under the surface of revolution of ``tops`` (k,) over ``radii`` (k,).
 

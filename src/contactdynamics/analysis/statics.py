@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import short
-from ..errors import InputError
+from ..errors import InputError, explained
 from ..state import FREE, Contacts
 from .forces import Bounds, bounds_of, contact_rows
 from .limits import balanced, sizes
@@ -35,6 +35,7 @@ class Balance(NamedTuple):
         return self.found
 
 
+@explained
 def balance(frame, friction=None, *, limit: float = 1e-7) -> Balance:
     """Whether forces that the laws of the contacts of a frame allow can balance the weights.
 
@@ -63,6 +64,7 @@ def balance(frame, friction=None, *, limit: float = 1e-7) -> Balance:
     return Balance(bool(best[0] <= limit), max(0.0, float(best[0])), contacts)
 
 
+@explained
 def largest_push(frame, friction=None, body: int | None = None) -> float:
     """The largest force with which a fixed or driven ``body`` may press while forces of the laws balance the weights.
 

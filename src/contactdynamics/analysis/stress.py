@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import pictured, short
-from ..errors import InputError, is_number
+from ..errors import InputError, explained, is_number
 from ..state import FREE
 from .fabric import polar_frames
 from .forces import contact_forces, contact_rows, new_axes
 from .regions import axis_of, fitting, positive, spatial
 
 
+@explained
 def grain_moments(frame) -> np.ndarray:
     """Moments (N, d, d) of the bodies, force times length; over the volume of a grain, its mean stress."""
     rows, force, d = contact_rows(frame), contact_forces(frame), frame.dimension
@@ -51,6 +52,7 @@ class Stress(NamedTuple):
         return float(np.linalg.norm(self.tensor - self.tensor.T) / (2 * size)) if size > 0 else 0.0
 
 
+@explained
 def stress(frame, region, *, meridian: bool = False, axis=None) -> Stress:
     """The mean stress of the free bodies with centres in a region; along (r, theta, z) with ``meridian``."""
     keep = fitting(region, frame).contains(frame.positions) & (frame.kinds == FREE)
@@ -99,6 +101,7 @@ class StressMap(NamedTuple):
         return ax
 
 
+@explained
 def stress_map(frame, *, cell: float, reach: float, low: float, high: float, axis=None) -> StressMap:
     """The stress in square cells of the meridian half-plane, to the distance ``reach``, from ``low`` to ``high``."""
     spatial(frame, "stress_map")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import pictured, short
-from ..errors import InputError, as_numbers
+from ..errors import InputError, as_numbers, explained
 from ..state import FREE
 from .fabric import polar_frames
 from .forces import contact_centres, contact_forces, contact_rows, new_axes
@@ -36,6 +36,7 @@ class Strip(NamedTuple):
         return float(self.density @ self.normal)
 
 
+@explained
 def strip(frame, segment, *, axis=None) -> Strip:
     """The force across the strip of a ``segment`` ((r1, z1), (r2, z2)); in 2D across the segment ((x1, y1), (x2, y2)).
 
@@ -76,6 +77,7 @@ def _meridian(points, axis) -> np.ndarray:
     return np.column_stack([distance(points, axis), points[:, 2]])
 
 
+@explained
 def reciprocity(first: Strip, second: Strip) -> float:
     """How far two strips through the same point are from n . T' = n' . T (2004, 10.2), over the mean size of T and T'.
 
@@ -93,6 +95,7 @@ def _ground_contacts(frame) -> tuple[np.ndarray, np.ndarray]:
     return frame.contacts.point[keep].astype(float), sign[:, None] * contact_forces(frame)[keep]
 
 
+@explained
 class Pressure(NamedTuple):
     """Mean pressure on the ground in rings of equal width about the axis (in 2D, on both sides of it)."""
 
@@ -116,6 +119,7 @@ class Pressure(NamedTuple):
         return ax
 
 
+@explained
 def ground_pressure(frame, *, width: float, reach: float | None = None, axis=None) -> Pressure:
     """The vertical forces of the bodies that do not move freely on those that do, in rings of the given ``width``.
 
@@ -134,6 +138,7 @@ def ground_pressure(frame, *, width: float, reach: float | None = None, axis=Non
     return Pressure(edges, total / area, np.histogram(r, edges)[0])
 
 
+@explained
 def weight_balance(frame) -> float:
     """The sum of the vertical forces of the ground over the weight of the free bodies: 1 at rest."""
     weight = float(frame.masses[frame.kinds == FREE].sum()) * float(np.sqrt((frame.gravity**2).sum()))

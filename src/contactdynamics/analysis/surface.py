@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import pictured, short
-from ..errors import InputError
+from ..errors import InputError, explained
 from ..scenes.shapes.hulls import moments
 from ..scenes.shapes.polygons import area_of
 from ..state import FREE
@@ -160,6 +160,7 @@ def _settled(frame) -> np.ndarray:
     return near & (frame.kinds[frame.ball_bodies] == FREE)
 
 
+@explained
 def bounding_disks(frame):
     """The frame with the disk or ball around each convex part of its polygons or polyhedra among its balls, after them.
 
@@ -191,6 +192,7 @@ class Surface(NamedTuple):
     __repr__ = short
 
 
+@explained
 def surface(frame, *, spacing: float | None = None, ignore=()) -> Surface:
     """The free surface: heights of the highest free body, ``spacing`` apart (half the mean radius unless given).
 
@@ -222,6 +224,7 @@ def surface(frame, *, spacing: float | None = None, ignore=()) -> Surface:
     return Surface(places, np.where(covered, top, np.maximum(ground, level)), ground, covered, level)
 
 
+@explained
 def height(frame) -> float:
     """The highest point of the free bodies, but for those in flight, above the mean level of the ground."""
     tops = frame.ball_centres[:, -1] + frame.ball_radii
@@ -265,6 +268,7 @@ def _diameter(frame) -> float:
     return 2 * float(seen.ball_radii[seen.kinds[seen.ball_bodies] == FREE].mean())
 
 
+@explained
 def slope(frame, *, axis=None, share=(0.2, 0.8), sectors: int = 8) -> Slope:
     """The slope of the free surface of a pile: a line through its mean profile about the axis.
 
@@ -311,6 +315,7 @@ def slope(frame, *, axis=None, share=(0.2, 0.8), sectors: int = 8) -> Slope:
     return Slope(degrees, error, float(apex), foot, seen.level, radii, heights, used)
 
 
+@explained
 def interior(frame, *, margin: float | None = None, axis=None) -> Under:
     """The inside of a pile: ``margin`` (a mean diameter unless given) below the mean surface and above the ground."""
     shape = slope(frame, axis=axis)
@@ -342,11 +347,13 @@ def _solid(frame, region, weight, spacing) -> float:
     return float(total / (top - bottom).sum())
 
 
+@explained
 def packing_fraction(frame, region, *, spacing: float | None = None) -> float:
     """The share of a region that bodies fill, along vertical lines ``spacing`` apart (the smallest radius over 4)."""
     return _solid(frame, region, np.ones(len(frame.ball_radii) + len(frame.parts[2])), spacing)
 
 
+@explained
 def volume_mass(frame, region, *, spacing: float | None = None) -> float:
     """The mass of what is in a region, per volume of the region."""
     d = frame.dimension

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import quaternions
 from ..display import picture
-from ..errors import InputError, as_path
+from ..errors import InputError, as_path, explained
 from ..scenes.frames import Moment, make_frame
 from ..scenes.materials import Materials
 from ..scenes.tables import Tables, take
@@ -269,6 +269,7 @@ class Recording:
         return [table._replace(body=np.searchsorted(identity, table.body)) for table in kept]
 
 
+@explained
 def open(path) -> Recording:
     """Open a result file for reading."""
     return Recording(path)

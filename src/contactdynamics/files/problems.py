@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..errors import InputError, RecordingError, as_path
+from ..errors import InputError, RecordingError, as_path, explained
 from ..problem.form import ContactProblem, check, checked_guess
 from . import fclib, siconos
 from .fclib import Stored
@@ -10,6 +10,7 @@ from .fclib import Stored
 HDF5_BEGIN, TEXT = b"\x89HDF\r\n\x1a\n", (".dat", ".txt")
 
 
+@explained
 def read_problem(path) -> ContactProblem:
     """Read a contact problem from a file of FCLIB (HDF5, local or global) or of Siconos (text, ``.dat``).
 
@@ -31,6 +32,7 @@ def read_problem(path) -> ContactProblem:
         raise fclib.wrong(path, str(error).rstrip(".").partition(";")[0]) from None
 
 
+@explained
 def read_solution(path) -> tuple[Stored | None, list[Stored]]:
     """The solution that a file of FCLIB holds, None where it has none, and the list of its guesses.
 
@@ -50,6 +52,7 @@ def description(path) -> str:
     return fclib.description(path) if _is_hdf5(path) else ""
 
 
+@explained
 def write_problem(problem: ContactProblem, path, *, solution=None, guesses=(), description: str = "") -> None:
     """Write a contact problem: a name that ends in .dat gives Siconos' text, any other FCLIB's HDF5.
 

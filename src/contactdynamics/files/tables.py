@@ -2,7 +2,7 @@
 
 import csv
 
-from ..errors import InputError, as_path, check_function, is_number
+from ..errors import InputError, as_path, check_function, explained, is_number
 
 
 def standard(simulation) -> dict:
@@ -27,6 +27,7 @@ def standard(simulation) -> dict:
     return row
 
 
+@explained
 class Table:
     """Record scalars of a run into a CSV file, a line ``every`` so many steps (int) or seconds of the run (float).
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import kernel
-from ..errors import InputError, check_seed, is_number, is_one_of, is_whole
+from ..errors import InputError, check_seed, explained, is_number, is_one_of, is_whole
 from .dense import matrix, measure
 from .form import ContactProblem, check, checked_guess
 from .laws import solve_contact
@@ -80,6 +80,7 @@ def nlgs_ordered(start, column, value, velocity, friction, delassus, impulses, o
     return max_iterations, residual
 
 
+@explained
 def explore_forces(
     problem,
     samples: int = 100,

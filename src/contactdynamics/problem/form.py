@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import short
-from ..errors import InputError, as_numbers
+from ..errors import InputError, as_numbers, explained
 
 ROWS_AT_MOST = 12_000  # of a dense W: 1.2 GB
 BLOCK_AT_MOST = 64  # freedoms coupled by M whose inverse is written out
@@ -28,6 +28,7 @@ class _BodyFields(NamedTuple):
     momentum: np.ndarray | None = None  # (n,) M v_free, where that is what was stated
 
 
+@explained
 class BodyForm(_BodyFields):
     """The bodies' form of a contact problem: M (v - free) = J^T P, U = J v + drift.
 
@@ -55,6 +56,7 @@ class _ProblemFields(NamedTuple):
     bodies: BodyForm | None = None
 
 
+@explained
 class ContactProblem(_ProblemFields):
     """The one-step problem as data: find P with U = W P + b and (U, P) on each contact's law.
 

@@ -31,10 +31,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._jit import kernel
-from ..errors import InputError, as_numbers, is_number
+from ..errors import InputError, as_numbers, explained, is_number
 from ..state import OPEN, SEPARATING, SLIDING, STICKING
 
 
+@explained
 @dataclass(frozen=True, kw_only=True)
 class Law:
     """The law of one contact.

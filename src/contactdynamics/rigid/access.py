@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import quaternions
 from .._jit import Settled
-from ..errors import InputError, as_numbers, is_number, is_whole
+from ..errors import InputError, as_numbers, explained, is_number, is_whole
 from ..problem.form import ContactProblem
 from ..scenes.frames import Moment, make_frame
 from ..scenes.tables import Tables
@@ -84,6 +84,7 @@ class Access:
     def _flat(self, array):
         return array[self.roster.order, : self.model.dimension]
 
+    @explained
     def body(self, number: int) -> Body:
         """The body with this number, as it is whenever asked: ``sim.body(3).position``.
 
@@ -160,6 +161,7 @@ class Access:
 
     # ---- bodies that come and go -----------------------------------------------------------------------------------
 
+    @explained
     def add(self, shape, **options: Unpack[BodyOptions]) -> int:
         """Add a body to the running simulation: as `Scene.add`. The other contacts keep their memory."""
         with self.scene.opened() as scene:
@@ -167,6 +169,7 @@ class Access:
             self._take_new_blocks()
         return number
 
+    @explained
     def add_many(self, shapes, **options: Unpack[BodiesOptions]) -> np.ndarray:
         """Add many balls to the running simulation: as `Scene.add_many`."""
         with self.scene.opened() as scene:
@@ -191,18 +194,21 @@ class Access:
         self.contact_set.extended(lists, self.model)
         self.ledger.enter_inflow(self._kinetic())
 
+    @explained
     def material(self, name: str, *, density: float, **own) -> None:
         """State a material for bodies to come: as `Scene.material`."""
         with self.scene.opened() as scene:
             scene.material(name, density=density, **own)
             self._take_laws()
 
+    @explained
     def contact(self, a: str, b: str, *, axis=None, **options) -> None:
         """State the law between two materials, as `Scene.contact`; from the next step on."""
         with self.scene.opened() as scene:
             scene.contact(a, b, axis=axis, **options)
             self._take_laws()
 
+    @explained
     def joint(self, first: int, second: int, **options) -> None:
         """State the law between two bodies, as `Scene.joint`; from the next step on."""
         for body in (first, second):
@@ -220,6 +226,7 @@ class Access:
         self.ledger.make_room(len(laws))
         self._change(laws=laws, law_index=index, law_axes=axes, joints=self.scene.materials.joint_table())
 
+    @explained
     def force(self, body: int, force=None, torque=None) -> None:
         """Apply a force and a torque, as `Scene.force`; from the next step on, in addition to those there are."""
         self._value(body, "mass")
@@ -227,6 +234,7 @@ class Access:
             scene.force(body, force, torque)
             self._change(forces=scene.forces)
 
+    @explained
     def spring(self, first: int, second: int | None = None, **options) -> None:
         """A spring with dashpot, as `Scene.spring`; from the next step on."""
         for body in (first,) if second is None else (first, second):
@@ -252,6 +260,7 @@ class Access:
         if not self.scene.steady:
             self._change(gravity=self.scene.gravity_at(t))
 
+    @explained
     def remove(self, numbers) -> None:
         """Take bodies out of the running simulation, by number; the other contacts keep their memory."""
         asked = np.atleast_1d(as_numbers("remove: the numbers", numbers)).tolist()
@@ -276,6 +285,7 @@ class Access:
         return questions.State(self.roster, self.loading, self.contact_set, self.time, self.time_step, anticipate,
                                self.cell_motion)  # fmt: skip
 
+    @explained
     def is_equilibrium(
         self,
         *,
@@ -302,6 +312,7 @@ class Access:
         settings = self._settings()._replace(tolerance=float(tolerance), max_iterations=most)
         return questions.equilibrium(self._state(), slack, 1e3 * tolerance if limit is None else limit, settings)
 
+    @explained
     def contact_problem(self, *, from_rest: bool = False, slack: float = 0.0) -> ContactProblem:
         """The contact problem of the next step, as data, for `solve` and `explore_forces`; the motion is left as it is.
 
@@ -311,6 +322,7 @@ class Access:
         """
         return questions.contact_problem(self._state(), from_rest, slack)
 
+    @explained
     def repair(self, *, bound: float = 1e-9, rounds: int = 200) -> float:
         """Move overlapping bodies apart and return the largest overlap left, over the size of the smaller body.
 
@@ -339,6 +351,7 @@ class Access:
         """One line on the run so far: steps not solved, worst residual, largest overlap, closure of the ledger."""
         return audit([self])
 
+    @explained
     def restore(self, path) -> Self:
         """Take over the last state of a result file, to go on from it with the same bits.
 
@@ -350,6 +363,7 @@ class Access:
         return resuming.restore(self, path)
 
     @classmethod
+    @explained
     def from_file(cls, path, **options: Unpack[SimulationOptions]) -> Self:
         """The simulation of a result file, ready to go on; ``options`` replace those of the file.
 
@@ -368,6 +382,7 @@ class Access:
 
         return page_of_simulation(self)
 
+    @explained
     def plot(self, ax=None, **options: Unpack[ViewOptions]):
         """Draw the bodies and the contact forces; returns the axes."""
         from ..plotting import plot_scene

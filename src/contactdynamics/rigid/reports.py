@@ -55,10 +55,10 @@ def tell_run(sim, count: int, failures: int, created: float) -> None:
             f"{sim.failures - failures} of {count} steps were not solved to the tolerance {sim.tolerance:g}; "
             "raise max_iterations, shorten time_step or accept a larger tolerance.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     if sim.ledger.created > created and sim.ledger.gained:
-        warnings.warn(watch.gain(sim, created), EnergyWarning, stacklevel=3)
+        warnings.warn(watch.gain(sim, created), EnergyWarning, stacklevel=4)
         sim.watch.first("gain")
 
 

@@ -302,6 +302,7 @@ class Simulation(Access):
             recut = cell.cut_anew()
             self.contact_set.move_cell(cell.space(), recut)
 
+    @explained
     def run(self, *, until: float, progress: bool | None = None) -> "Simulation":
         """Step until the time ``until``; on a terminal with a progress bar. Returns the simulation itself.
 
@@ -322,7 +323,7 @@ class Simulation(Access):
         self.ledger.worst = NO_GAIN
         self.about["until"] = float(until)
         with self._team.stopping(self), interrupts.held() as noted:
-            self._begin_recording(3)
+            self._begin_recording(4)
             with contextlib.ExitStack() as last:  # each recorder ends, whatever another one raises
                 for recorder in self._recording:
                     last.callback(recorder.end, self)

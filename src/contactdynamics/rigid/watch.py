@@ -134,7 +134,7 @@ def runaway_message(share, number, time, place) -> str:
 
 def tell(sim) -> None:
     """Tell, once, of a step that is too long; and who calls `step`, of what `run` tells at its end."""
-    seen, level = sim.watch, 5 + sim._running  # the line of the user's program
+    seen, level = sim.watch, 5 + 2 * sim._running  # the line of the user's program
     anticipate = sim.penetration == "anticipate"
     share, row = seen.fastest(sim.rows, sim.time_step)
     if share > REACH:

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..errors import InputError, MeshWarning, as_numbers, as_path, check_flags, is_one_of
+from ..errors import InputError, MeshWarning, as_numbers, as_path, check_flags, explained, is_one_of
 from .shapes import meshes
 from .shapes.clusters import Cluster
 from .shapes.convex_parts import split
@@ -14,6 +14,7 @@ from .shapes.polyhedra import CONVEX, block_of
 WAYS = ("refuse", "hull", "split")
 
 
+@explained
 def blocks(
     scene,
     path,
@@ -106,7 +107,7 @@ def shapes_of(found: list, name: str, *, nonconvex: str, repair: bool) -> list:
     if changed:
         more = f"; the hull that differs most has {largest:.1%} that the block lacks ({at})" if largest else ""
         told = "; ".join(f"{count} of {len(found)} blocks {what}" for what, count in changed.items())
-        warnings.warn(f"{name}: {told}{more}.", MeshWarning, stacklevel=4)
+        warnings.warn(f"{name}: {told}{more}.", MeshWarning, stacklevel=5)
     return shapes
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, check_flags
+from ..errors import InputError, check_flags, explained
 from .masonry import MOST_STONES, Mason, _course, _opening, _point, _positive, _ring, _skewback, _whole
 from .shapes.polyhedra import Box, Polyhedron
 
@@ -34,6 +34,7 @@ class Vault(NamedTuple):
     thickness: float
 
 
+@explained
 def vault(
     scene,
     *,
@@ -91,6 +92,7 @@ class Dome(NamedTuple):
     thickness: float
 
 
+@explained
 def dome(
     scene,
     *,
@@ -150,6 +152,7 @@ def dome(
     return Dome(np.array(stones), np.array(ring_of), key, np.array(base), float(radius), float(thickness))
 
 
+@explained
 def house(
     scene,
     *,
@@ -219,6 +222,7 @@ def house(
     return np.array(numbers)
 
 
+@explained
 def stairs(
     scene, *, material: str, steps: int, tread: float, riser: float, width: float, overlap: float | None = None,
     position=None,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..display import short
-from ..errors import InputError, as_numbers, check_seed, is_number, is_whole
+from ..errors import InputError, as_numbers, check_seed, explained, is_number, is_whole
 from .cell import Cell
 
 MOST = {2: 0.5, 3: 0.33}  # fractions up to which random places are found one by one
@@ -22,6 +22,7 @@ class Gas(NamedTuple):
     __repr__ = short
 
 
+@explained
 def random(cell, sizes, fraction: float, *, count: int | None = None, seed: int = 0) -> Gas:
     """Balls of the ``sizes`` at random places of a cell that they fill by a ``fraction``, none touching another.
 
@@ -121,6 +122,7 @@ class Compression(NamedTuple):
         return self.done
 
 
+@explained
 def compress(sim, stress, until="still", *, longest: float = math.inf, quiet: float = 1e-6, error: float = 1e-2):
     """Compress the periodic cell of a simulation to a ``stress`` (as in `Cell`); returns a `Compression`, true if done.
 

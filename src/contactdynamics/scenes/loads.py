@@ -191,6 +191,7 @@ def as_function(value, size: int, name: str) -> Callable[[float], np.ndarray]:
     return function
 
 
+@explained
 class Drive(NamedTuple):
     """A prescribed motion: velocity and spin as functions of time (``motion=`` of `Scene.add`)."""
 

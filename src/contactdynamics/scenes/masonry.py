@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, as_numbers, is_number, is_whole
+from ..errors import InputError, as_numbers, explained, is_number, is_whole
 from .shapes.polygons import Polygon
 from .shapes.polyhedra import solid
 
@@ -33,6 +33,7 @@ class Arch(NamedTuple):
         return np.concatenate([self.abutments[:1], self.voussoirs, self.abutments[1:]])
 
 
+@explained
 def arch(
     scene,
     *,
@@ -125,6 +126,7 @@ def _skewback(joint, side, thickness) -> list:
 # ---- walls and columns ---------------------------------------------------------------------------------------------
 
 
+@explained
 def wall(
     scene,
     *,
@@ -217,6 +219,7 @@ def _bonded(begin, end, width, shift):
     return list(pairwise(edges))
 
 
+@explained
 def column(
     scene,
     *,

@@ -296,6 +296,7 @@ POUR = {
 }  # fmt: skip
 
 
+@explained
 class Irregular(NamedTuple):
     """Grains with corners for `Pour`: `Polygon.irregular` with these options. Unlike a function, a file can hold it."""
 
@@ -307,6 +308,7 @@ class Irregular(NamedTuple):
         return Polygon.irregular(0.5 * diameter, **self._asdict(), seed=rng)
 
 
+@explained
 class Rocks(NamedTuple):
     """Rock for `Pour` in three dimensions: `Polyhedron.irregular` with these options. A file can hold it."""
 

@@ -44,6 +44,7 @@ def _own_lists(thing):
     return twin
 
 
+@explained
 class Scene:
     """Bodies and how they touch; ``gravity`` of length 2 or 3 decides the dimension.
 

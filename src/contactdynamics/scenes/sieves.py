@@ -108,6 +108,7 @@ class Sieve:
         return self.diameter(rng.random(count), dimension=dimension)
 
 
+@explained
 def passing(diameters, sieves, *, by: str = "mass", dimension: int = 3) -> np.ndarray:
     """The sieve curve of a sample: share of its mass (or ``by="number"``) that passes each of the ``sieves``.
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import ConvergenceError, InputError, RunawayError, check_flags
+from ..errors import ConvergenceError, InputError, RunawayError, check_flags, explained
 from ..experiments import runner
 from ..progress import counted
 from . import executors, grid
@@ -167,6 +167,7 @@ def _alike(values: list) -> list:
     return [None if value is None else _text(value) for value in values]
 
 
+@explained
 def study(
     experiment: str,
     parameters: dict,

@@ -8,11 +8,12 @@ for `System(inertia=A, stiffness=K)`; a step of the scheme midpoint is not limit
 import numpy as np
 from scipy.linalg import eigh, qr
 
-from ..errors import InputError, as_numbers, is_definite, is_number
+from ..errors import InputError, as_numbers, explained, is_definite, is_number
 
 LEAST, MOST = 1e-50, 1e50  # of lengths, masses and speeds: their products are numbers
 
 
+@explained
 def bar(*, length: float, mass: float, wave_speed: float, elements: int, lumped: bool = True):
     """A bar that stretches along its axis: A (N+1, N+1) and K of its nodes' displacements, linear finite elements.
 
@@ -31,6 +32,7 @@ def bar(*, length: float, mass: float, wave_speed: float, elements: int, lumped:
     return _assemble(part, elements, 1), _assemble(spring, elements, 1)
 
 
+@explained
 def beam(*, length: float, mass: float, bending: float, elements: int):
     """A beam that bends in a plane (Euler-Bernoulli): A and K of the nodes' deflections and slopes, (2N+2, 2N+2).
 
@@ -58,6 +60,7 @@ def beam(*, length: float, mass: float, bending: float, elements: int):
     return _assemble(part, elements, 2), _assemble(spring, elements, 2)
 
 
+@explained
 def modes(inertia: np.ndarray, stiffness: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The ``count`` lowest modes: angular frequencies (k,), rad/s, and shapes (n, k) with S^T A S = 1, S^T K S = w^2.
 
@@ -83,6 +86,7 @@ def modes(inertia: np.ndarray, stiffness: np.ndarray, count: int) -> tuple[np.nd
     return np.sqrt(squares[:count]), shapes[:, :count]
 
 
+@explained
 def impacting_bar(height, time: float, *, length: float, wave_speed: float, speed: float):
     """d'Alembert's solution: displacement and velocity of a free bar that strikes a rigid ground at ``time`` 0.
 

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from ..errors import ConvergenceError, ConvergenceWarning, InputError, check_policy, is_number
+from ..errors import ConvergenceError, ConvergenceWarning, InputError, check_policy, explained, is_number
 from ..problem.dense import project
 from ..problem.form import ContactProblem
 from ..problem.solving import solve
@@ -91,6 +91,7 @@ class EventMotion:
         return self.intervals[max(0, int(np.searchsorted(begins, time, side="right")) - 1)]
 
 
+@explained
 def integrate(
     system: System,
     q,
@@ -143,7 +144,7 @@ def integrate(
     if run.trouble and on_failure == "raise":
         raise ConvergenceError(run.trouble)
     if run.trouble and on_failure == "warn":
-        warnings.warn(run.trouble, ConvergenceWarning, stacklevel=2)
+        warnings.warn(run.trouble, ConvergenceWarning, stacklevel=3)
     return run.motion(samples)
 
 

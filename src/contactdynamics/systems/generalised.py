@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InputError, as_numbers, is_number
+from ..errors import InputError, as_numbers, explained, is_number
 from ..problem.dense import project
 from ..problem.laws import solve_contact
 from ..state import SEPARATING, SLIDING, STICKING
@@ -84,6 +84,7 @@ class FrictionSurface:
         return float(lost / size)
 
 
+@explained
 def friction_surface(system: System, q, *, constraint: int = 0, time: float = 0.0) -> FrictionSurface:
     """The friction surface of one contact of a ``system`` at ``q``, from its law (2013, section 4).
 

@@ -17,6 +17,7 @@ from ..errors import (
     check_policy,
     count_of_steps,
     energy_message,
+    explained,
     is_number,
     is_whole,
 )
@@ -105,6 +106,7 @@ def _check_options(scheme, options: dict) -> None:
             )
 
 
+@explained
 def integrate(
     system: System,
     q=None,
@@ -155,14 +157,14 @@ def integrate(
                 raise ConvergenceError(f"At t = {state.time:.6g}: {done.report.message}")
             last = done.report
     if failures and on_failure == "warn":
-        warnings.warn(f"{failures} of {count} steps: {last.message}", ConvergenceWarning, stacklevel=2)
+        warnings.warn(f"{failures} of {count} steps: {last.message}", ConvergenceWarning, stacklevel=3)
     motion = record.motion(step, state)
     created = motion.ledger.created
     if created.any():
         i = int(np.argmax(created))
         share = created[i] / max(motion.ledger.kinetic[i], record.free[i])
         warnings.warn(
-            energy_message(created.sum(), created[i], share, i + 1, motion.times[i + 1]), EnergyWarning, stacklevel=2
+            energy_message(created.sum(), created[i], share, i + 1, motion.times[i + 1]), EnergyWarning, stacklevel=3
         )
     return motion
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from ..errors import InputError, count_of_steps, is_number
+from ..errors import InputError, count_of_steps, explained, is_number
 from .system import System
 
 _LEAST_RESTITUTION = 0.1
@@ -46,6 +46,7 @@ class PenaltyMotion:
     evaluations: int  # how often the forces were computed
 
 
+@explained
 def damping_ratio(restitution: float) -> float:
     """z = c / (2 sqrt(m k)) for which a free mass leaves a spring and dashpot with ``restitution`` times its speed.
 
@@ -71,6 +72,7 @@ def _returned(z):
     return math.exp(-z / root * 2 * math.log(z + root))
 
 
+@explained
 def integrate(
     system: System,
     q,

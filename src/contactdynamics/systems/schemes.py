@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from .._jit import kernel
-from ..errors import InputError, is_number
+from ..errors import InputError, explained, is_number
 from ..problem.dense import nlgs, project, report
 from ..problem.form import BodyForm, ContactProblem
 from ..problem.laws import solve_contact
@@ -159,6 +159,7 @@ def _active_contacts(system, state, t_m, q_m, active):
     return maps, boundary, weights, cones
 
 
+@explained
 def contact_problem(system: System, state: State, step: float) -> ContactProblem:
     """The problem that `midpoint` solves in a step from ``state``, as data (2003, eqs. 39 and 40).
 

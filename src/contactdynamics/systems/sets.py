@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, as_numbers
+from ..errors import InputError, as_numbers, explained
 from ..problem.dense import project as least_multipliers
 from .system import derivative
 
@@ -140,6 +140,7 @@ def _pushes(metric: np.ndarray, z: np.ndarray, gradients: np.ndarray, values: np
     return least_multipliers(metric, z, -gradients, gradients @ z - values)
 
 
+@explained
 class Ball(Set):
     """{x : |x - centre| <= radius}.
 
@@ -178,6 +179,7 @@ class Ball(Set):
         return x if distance <= radius else centre + (radius / distance) * (x - centre)
 
 
+@explained
 class Polyhedron(Set):
     """{x : normals @ x <= offsets}; ``normals`` (m, n) point outwards, of any length, ``offsets`` (m,)."""
 
@@ -224,6 +226,7 @@ class Polyhedron(Set):
             ) from None
 
 
+@explained
 class HalfSpace(Polyhedron):
     """{x : normal . x <= offset}; the ``normal`` points outwards.
 
@@ -249,6 +252,7 @@ class HalfSpace(Polyhedron):
         return x - max(0.0, values[0]) / (normals[0] @ normals[0]) * normals[0]
 
 
+@explained
 class Box(Set):
     """{x : lower <= x <= upper}, component by component; bounds may be infinite.
 
@@ -276,6 +280,7 @@ class Box(Set):
         return np.clip(x, *self._parts(t, len(x)))
 
 
+@explained
 class Region(Set):
     """{x : f(t, x) <= 0} for a smooth f whose gradient does not vanish on the boundary; need not be convex.
 
@@ -337,6 +342,7 @@ class Region(Set):
         return weights[0] * (np.array(rows) + np.array(rows).T) / 2
 
 
+@explained
 class Intersection(Set):
     """The points that lie in all the sets given.
 
@@ -359,6 +365,7 @@ class Intersection(Set):
         return sum(s.second(t, x, share) for s, share in zip(self.sets, shares, strict=True))
 
 
+@explained
 class Moved(Set):
     """A set carried by a rigid motion: {rotation(t) x + shift(t) : x in the set}; ``rotation`` (n, n), ``shift`` (n,).
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InputError, as_numbers, is_number, is_one_of
+from ..errors import InputError, as_numbers, explained, is_number, is_one_of
 from ..problem.dense import project
 from .sets import Set
 from .system import derivative
@@ -56,6 +56,7 @@ def lazy_velocity(set: Set, t: float, x, *, step: float = 1.0) -> np.ndarray:
 SCHEMES = {"catching-up": catching_up, "lazy": lazy}
 
 
+@explained
 def sweep(set: Set, q0, times, *, scheme: str = "catching-up") -> Sweep:
     """The path of a point that starts at ``q0`` (n,) and is swept by a moving set, at the ``times`` (N+1,).
 

@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 
-from ...errors import InputError, as_numbers, check_seed, is_number, is_whole
+from ...errors import InputError, as_numbers, check_seed, explained, is_number, is_whole
 from .balls import MassProperties
 
 SMALL = 1e-12  # of the size of a polygon: shorter edges, flatter corners and thinner polygons are none
@@ -173,6 +173,7 @@ def _joined(one: list[int], two: list[int]) -> list[int] | None:
 # ---- shapes --------------------------------------------------------------------------------------------------------
 
 
+@explained
 class Polygon:
     """A solid polygon in two dimensions, from its corners in either orientation.
 
@@ -197,7 +198,7 @@ class Polygon:
             warnings.warn(
                 f"The outline of a {kind} with {len(outline)} corners is not convex; it is split into "
                 f"{len(self.parts)} convex parts of one rigid body.",
-                stacklevel=2,
+                stacklevel=3,
             )
         inertia = np.diag([second[1, 1], second[0, 0], second[0, 0] + second[1, 1]])
         inertia[0, 1] = inertia[1, 0] = -second[0, 1]
@@ -269,6 +270,7 @@ class Polygon:
         return Polygon(radius * np.stack([c * x - s * y, s * x + c * y], axis=1))
 
 
+@explained
 class Rectangle(Polygon):
     """A solid rectangle, its width along the first axis of the body, its height along the second.
 

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from ...errors import InputError, as_numbers, check_seed, is_number, is_whole
+from ...errors import InputError, as_numbers, check_seed, explained, is_number, is_whole
 from . import meshes
 from .balls import MassProperties, tensor
 from .hulls import LONGEST, ball_of, checked, hull, moments
@@ -23,6 +23,7 @@ CURES = {
 }
 
 
+@explained
 class Polyhedron:
     """A solid convex polyhedron: the convex hull of ``points`` (k, 3), in any frame and order.
 
@@ -177,6 +178,7 @@ class Polyhedron:
         return cls(radius * points @ turn.T)
 
 
+@explained
 class Box(Polyhedron):
     """A solid box with the edges ``size`` (x, y, z) along the axes of the body; one number for a cube.
 
