@@ -121,6 +121,25 @@ class Cell:
             raise InputError("Cell got a rate and a stress for the same component; give one of them.")
         return out
 
+    def check_bodies(self, tables) -> None:
+        """Bodies that fit the cell, and walls that do not cross its border."""
+        b = tables.bodies
+        inverse = np.linalg.inv(self.vectors.T)
+        width = float((1 / np.sqrt((inverse**2).sum(axis=1)))[self.periodic].min())
+        big = np.flatnonzero(4 * b.size > width * (1 + 1e-12))
+        if big.size:
+            raise InputError(
+                f"Body {int(b.identity[big[0]])} is {2 * b.size[big[0]]:.3g} wide and the cell {width:.3g}: it would "
+                "meet its own image; take a cell at least twice as wide as its bodies."
+            )
+        for normal in tables.planes.normal:
+            across = np.abs(self.vectors[self.periodic] @ normal)
+            if across.max() > 1e-9 * np.abs(self.vectors).max():
+                raise InputError(
+                    f"A plane of normal {normal[: self.dimension].tolist()} lies across a periodic direction of the "
+                    "cell; take the plane away, or make the cell open there."
+                )
+
     def rate_at(self, t: float) -> np.ndarray:
         """(3, 3) the imposed velocity gradient; zero where it is not imposed."""
         out, d = np.zeros((3, 3)), self.dimension

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
-from ..errors import InputError, as_numbers
+from ..errors import InputError, as_numbers, is_number
 from .cell import AXES
 from .loads import Drive, as_function
+from .shapes.balls import Disk, HalfPlane, Plane, Sphere
 
 
 def held_directions(dimension: int, free, fixed) -> int:
@@ -119,3 +120,52 @@ def drive_of(dimension: int, motion) -> tuple:
     velocity = np.zeros(d) if np.isscalar(drive.velocity) and drive.velocity == 0 else drive.velocity
     spin = np.zeros(s) if np.isscalar(drive.spin) and drive.spin == 0 else drive.spin
     return as_function(velocity, d, "motion velocity"), as_function(spin, s, "motion spin")
+
+
+def check_shape(dimension: int, shape) -> None:
+    """Refuse what is no shape, or one of the other dimension."""
+    solid = all(hasattr(shape, part) for part in ("dimension", "balls", "mass_properties"))
+    if isinstance(shape, type) or not (solid or isinstance(shape, Plane | HalfPlane)):
+        raise InputError(
+            f"scene.add got the shape {shape!r}; give a Sphere, Disk, Plane, HalfPlane, Cluster, Polygon, "
+            "Rectangle, Polyhedron or Box."
+        )
+    if shape.dimension != dimension:
+        raise InputError(
+            f"{shape!r} is a shape of {shape.dimension} dimensions and the scene has {dimension}; "
+            "use Disk, Polygon and HalfPlane with gravity of length 2, Sphere, Polyhedron and Plane with length 3."
+        )
+
+
+def radii(dimension: int, shapes, k: int) -> np.ndarray:
+    """(k,) from radii or from disks (spheres), one for all or one each."""
+    kind = Disk if dimension == 2 else Sphere
+    if isinstance(shapes, kind):
+        found = np.full(k, shapes.radius)
+    elif np.ndim(shapes) == 1 and all(isinstance(s, kind) for s in shapes):
+        found = np.array([s.radius for s in shapes])
+    else:
+        try:
+            found = np.broadcast_to(np.asarray(shapes, dtype=float), (k,)).copy()
+        except (TypeError, ValueError):
+            raise InputError(
+                f"add_many got shapes={shapes!r} for {k} positions; give as many radii or {kind.__name__}s, or one "
+                "for all."
+            ) from None
+    if len(found) != k:
+        raise InputError(f"add_many got {len(found)} shapes and {k} positions; give as many of both.")
+    bad = np.flatnonzero(~(np.isfinite(found) & (found > 0)))
+    if bad.size:
+        raise InputError(f"add_many got the radius {found[bad[0]]} at row {bad[0]}; give positive lengths.")
+    return found
+
+
+def wall_mass(shape, held: int, mass) -> float:
+    """The mass of a wall that moves freely; nan where it is that of all other free bodies, known later."""
+    if held >> 3 != 7:
+        raise InputError(f"{shape!r} has no centre to turn about; let it move freely, not turn.")
+    if mass is None:
+        return math.nan
+    if not (is_number(mass) and mass > 0):
+        raise InputError(f"A body got mass={mass!r}; give a positive number.")
+    return float(mass)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import quaternions
 from ..errors import InputError, as_numbers, is_number
-from ..state import NO_CORNERS, NO_RIMS, Balls, Bodies, Corners, Rims
+from ..state import FREE, NO_CORNERS, NO_RIMS, Balls, Bodies, Corners, Rims
 from .shapes.balls import Disk, Sphere
 from .shapes.polygons import Polygon
 from .tables import NO_PLANES, Tables
@@ -104,3 +104,23 @@ def solid(shape, placed: Placed, stuff: Stuff, mass=None, inertia=None) -> Table
     k = len(radii)
     balls = Balls(radii, centres @ axes, np.full(k, placed.first), np.full(k, stuff.material))
     return Tables(made, balls, NO_PLANES, corners(shape, axes, placed.first), rims(shape, placed.first))
+
+
+def balls(dimension: int, placed: Placed, stuff: Stuff, radii: np.ndarray) -> Tables:
+    """Disks or spheres of these radii (k,)."""
+    unit = (Disk if dimension == 2 else Sphere)(1.0).mass_properties()
+    mass = stuff.density * unit.volume * radii**dimension
+    inertia = mass[:, None] * radii[:, None] ** 2 * np.full(3, unit.inertia[2, 2] / unit.volume)
+    table, k = bodies(placed, mass, inertia, size=radii, simple=True), len(radii)
+    rows = placed.first + np.arange(k)
+    return Tables(table, Balls(radii, np.zeros((k, 3)), rows, np.full(k, stuff.material)), NO_PLANES)
+
+
+def weighed(tables: Tables) -> Tables:
+    """The tables with a mass for walls that got none: that of all other free bodies."""
+    b = tables.bodies
+    unknown = np.isnan(b.mass)
+    if not unknown.any():
+        return tables
+    total = b.mass[(b.kind == FREE) & ~unknown].sum()
+    return tables._replace(bodies=b._replace(mass=np.where(unknown, total if total > 0 else 1.0, b.mass)))

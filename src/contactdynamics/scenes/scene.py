@@ -6,7 +6,6 @@ names, and what does not act is an error. A closed scene may be given to further
 
 import contextlib
 import copy
-import math
 from typing import Unpack
 
 import numpy as np
@@ -19,7 +18,6 @@ from ..state import (
     DRIVEN,
     FIXED,
     FREE,
-    Balls,
     Model,
     Planes,
     Springs,
@@ -29,10 +27,10 @@ from . import inputs, making
 from .cell import Cell
 from .loads import Profile, as_function, constant
 from .materials import Materials
-from .shapes.balls import Disk, HalfPlane, Plane, Sphere
+from .shapes.balls import HalfPlane, Plane
 from .shapes.polygons import Polygon
 from .shapes.polyhedra import Polyhedron
-from .tables import NO_BALLS, NO_PLANES, Tables, join, join_all
+from .tables import NO_BALLS, Tables, join, join_all
 
 
 def _own_lists(thing):
@@ -51,11 +49,12 @@ class Scene:
     ``gravity`` is a vector, or a profile or function of time (see `loads`, and `loads.tilting`). ``cell`` makes space
     periodic: see `Cell`.
 
-    >>> scene = Scene(gravity=(0, -9.81))
+    >>> import contactdynamics as cd
+    >>> scene = cd.Scene(gravity=(0, -9.81))
     >>> scene.material("steel", density=7800)
     >>> scene.contact("steel", "steel", friction=0.3)
-    >>> floor = scene.add(HalfPlane(normal=(0, 1)), material="steel", fixed=True)
-    >>> ball = scene.add(Disk(radius=0.1), material="steel", position=(0, 0.5))
+    >>> floor = scene.add(cd.HalfPlane(normal=(0, 1)), material="steel", fixed=True)
+    >>> ball = scene.add(cd.Disk(radius=0.1), material="steel", position=(0, 0.5))
     """
 
     def __init__(self, gravity, *, cell: Cell | None = None):
@@ -254,7 +253,7 @@ class Scene:
         is given.
         """
         self._check_open("add", "sim.add(...)")
-        self._checked_shape(shape)
+        inputs.check_shape(self.dimension, shape)
         check_flags("scene.add", fixed=fixed)
         wall = isinstance(shape, Plane | HalfPlane)
         held = inputs.held_directions(self.dimension, free, fixed)
@@ -269,7 +268,7 @@ class Scene:
         placed = placed._replace(kind=kind)
         inputs.check_held(held, placed.velocity, placed.spin)
         if wall:
-            own = 1.0 if free is None else self._wall_mass(shape, held, mass)
+            own = 1.0 if free is None else inputs.wall_mass(shape, held, mass)
             bodies = making.bodies(placed, own, np.ones(3), size=np.zeros(1), simple=False)
             row = np.zeros(1, dtype=np.int64)
             block = Tables(bodies, NO_BALLS, Planes(shape.normal[None], row + self.count, row + index))
@@ -305,34 +304,11 @@ class Scene:
             return self._add_angular(shapes, material, place, velocity, spin, rotation, fixed)
         if rotation is not None:
             raise InputError("add_many got rotation=... for balls, which look the same; leave it out.")
-        round_shape = Disk if self.dimension == 2 else Sphere
-        if isinstance(shapes, round_shape):
-            radii = np.full(k, shapes.radius)
-        elif np.ndim(shapes) == 1 and all(isinstance(s, round_shape) for s in shapes):
-            radii = np.array([s.radius for s in shapes])
-        else:
-            try:
-                radii = np.broadcast_to(np.asarray(shapes, dtype=float), (k,)).copy()
-            except (TypeError, ValueError):
-                raise InputError(
-                    f"add_many got shapes={shapes!r} for {k} positions; give as many radii or "
-                    f"{round_shape.__name__}s, or one for all."
-                ) from None
-        if len(radii) != k:
-            raise InputError(f"add_many got {len(radii)} shapes and {k} positions; give as many of both.")
-        bad = np.flatnonzero(~(np.isfinite(radii) & (radii > 0)))
-        if bad.size:
-            raise InputError(f"add_many got the radius {radii[bad[0]]} at row {bad[0]}; give positive lengths.")
+        radii = inputs.radii(self.dimension, shapes, k)
         index = self.materials.index(material)
         placed = self._placed(place, velocity, spin, np.tile(making.ALONG, (k, 1)), fixed)
-        unit = round_shape(1.0).mass_properties()
-        masses = self.materials.densities[index] * unit.volume * radii**self.dimension
-        moments = np.full(3, unit.inertia[2, 2] / unit.volume)
-        inertia = masses[:, None] * radii[:, None] ** 2 * moments
-        bodies = making.bodies(placed, masses, inertia, size=radii, simple=True)
-        rows = self.count + np.arange(k)
-        self._enter(Tables(bodies, Balls(radii, np.zeros((k, 3)), rows, np.full(k, index)), NO_PLANES), index)
-        return rows
+        self._enter(making.balls(self.dimension, placed, self._stuff(index), radii), index)
+        return placed.first + np.arange(k)
 
     def _add_angular(self, shapes, material, place, velocity, spin, rotation, fixed) -> np.ndarray:
         """Polygons or polyhedra of `add_many`, as one block."""
@@ -342,7 +318,7 @@ class Scene:
             if not isinstance(shape, Polygon | Polyhedron):
                 kind = "polygons" if self.dimension == 2 else "polyhedra"
                 raise InputError(f"add_many got {shape!r} among {kind}; add other shapes by a call of their own.")
-            self._checked_shape(shape)
+            inputs.check_shape(self.dimension, shape)
         if len(shapes) != k:
             raise InputError(f"add_many got {len(shapes)} shapes and {k} positions; give as many of both.")
         index = self.materials.index(material)
@@ -424,38 +400,15 @@ class Scene:
             there = f"scene.add returned the numbers 0 to {self.count - 1}" if self.count else "add bodies first"
             raise InputError(f"There is no body {body!r}; {there}.")
 
-    def _checked_shape(self, shape) -> None:
-        solid = all(hasattr(shape, part) for part in ("dimension", "balls", "mass_properties"))
-        if isinstance(shape, type) or not (solid or isinstance(shape, Plane | HalfPlane)):
-            raise InputError(
-                f"scene.add got the shape {shape!r}; give a Sphere, Disk, Plane, HalfPlane, Cluster, Polygon, "
-                "Rectangle, Polyhedron or Box."
-            )
-        if shape.dimension != self.dimension:
-            raise InputError(
-                f"{shape!r} is a shape of {shape.dimension} dimensions and the scene has {self.dimension}; "
-                "use Disk, Polygon and HalfPlane with gravity of length 2, Sphere, Polyhedron and Plane with length 3."
-            )
-
-    def _wall_mass(self, shape, held, mass) -> float:
-        """The mass of a wall that moves freely; nan where it is that of all other free bodies, which `freeze` knows."""
-        if held >> 3 != 7:
-            raise InputError(f"{shape!r} has no centre to turn about; let it move freely, not turn.")
-        if mass is None:
-            return math.nan
-        if not (is_number(mass) and mass > 0):
-            raise InputError(f"A body got mass={mass!r}; give a positive number.")
-        return float(mass)
-
     # ---- the door --------------------------------------------------------------------------------------------------
 
     def freeze(self) -> Model:
         """Check the scene as a whole and return its `Model`."""
         if self.count == 0:
             raise InputError("The scene is empty; add bodies with scene.add(...).")
-        tables = self._weighed(join_all(self.blocks))
+        tables = making.weighed(join_all(self.blocks))
         if self.cell is not None:
-            self._check_cell(tables)
+            self.cell.check_bodies(tables)
         if not (tables.bodies.kind == FREE).any():
             raise InputError("The scene has no free body: nothing can move; add one without fixed=True and motion=...")
         laws, index, axes = self.law_table()
@@ -465,42 +418,13 @@ class Scene:
             **tables._asdict(),
         )  # fmt: skip
 
-    @staticmethod
-    def _weighed(tables: Tables) -> Tables:
-        """The tables with a mass for walls that got none: that of all other free bodies."""
-        b = tables.bodies
-        unknown = np.isnan(b.mass)
-        if not unknown.any():
-            return tables
-        total = b.mass[(b.kind == FREE) & ~unknown].sum()
-        return tables._replace(bodies=b._replace(mass=np.where(unknown, total if total > 0 else 1.0, b.mass)))
-
     def check_new(self, blocks) -> None:
         """Refuse bodies that come to a running simulation and do not fit it."""
         tables = join_all(blocks)
         if np.isnan(tables.bodies.mass).any():
             raise InputError("A wall that comes later and moves freely needs mass=...; give it.")
         if self.cell is not None:
-            self._check_cell(tables)
-
-    def _check_cell(self, tables: Tables) -> None:
-        """Bodies that fit the cell, and walls that do not cross its border."""
-        cell, b = self.cell, tables.bodies
-        inverse = np.linalg.inv(cell.vectors.T)
-        width = float((1 / np.sqrt((inverse**2).sum(axis=1)))[cell.periodic].min())
-        big = np.flatnonzero(4 * b.size > width * (1 + 1e-12))
-        if big.size:
-            raise InputError(
-                f"Body {int(b.identity[big[0]])} is {2 * b.size[big[0]]:.3g} wide and the cell {width:.3g}: it would "
-                "meet its own image; take a cell at least twice as wide as its bodies."
-            )
-        for normal in tables.planes.normal:
-            across = np.abs(cell.vectors[cell.periodic] @ normal)
-            if across.max() > 1e-9 * np.abs(cell.vectors).max():
-                raise InputError(
-                    f"A plane of normal {normal[: self.dimension].tolist()} lies across a periodic direction of the "
-                    "cell; take the plane away, or make the cell open there."
-                )
+            self.cell.check_bodies(tables)
 
     def law_table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The laws of all pairs of materials that can meet: a free body's with that of any other body."""
