@@ -51,8 +51,10 @@ def _timed(sim: Simulation, flow, steps: int, sweeps: int) -> tuple[float, float
     shear_disks=Option(2000, "of the quasi-static shear", least=50, most=100_000),
     shear_steps=Option(200, "of the quasi-static shear that are timed; 100 000 are foretold", least=10, most=10**6),
     shear_tolerance=Option(3e-3, "to which it is solved", least=1e-6, most=0.1),
+    shear_mass=Option(0.1, "of its cell, over that of the disks", least=1e-3, most=100),
+    shear_step=Option(0.1, "its time step over sqrt(m / P)", least=1e-3, most=0.5),
 )
-def cells(echo, *, disks, sweeps, steps, shear_disks, shear_steps, shear_tolerance) -> dict:
+def cells(echo, *, disks, sweeps, steps, **shear) -> dict:
     """A step of disks in a sheared periodic cell over that in an open box, at the same sweeps; a quasi-static shear."""
     places, radii = _dense(disks, 1)
     rate = 0.05
@@ -80,36 +82,49 @@ def cells(echo, *, disks, sweeps, steps, shear_disks, shear_steps, shear_toleran
     for name in ways:
         echo(f"{name:<5} {per[name]:8.3f} ms per step of {made[name]:.0f} sweeps, {contacts[name]:.0f} contacts")
     echo(f"a sweep over a contact costs {ratio:.3f} in the sheared cell of what it costs in an open box")
-    slow = _quasi_static(shear_disks, shear_steps, shear_tolerance)
+    slow = _quasi_static(**{name.removeprefix("shear_"): value for name, value in shear.items()})
     echo(
-        f"quasi-static shear of {shear_disks} disks to {shear_tolerance:g}: {slow['shear_ms']:.2f} ms and "
-        f"{slow['shear_sweeps']:.0f} sweeps per step, 100 000 steps in {slow['minutes_of_100000']:.1f} min"
+        f"quasi-static shear of {shear['shear_disks']} disks to {shear['shear_tolerance']:g}: "
+        f"{slow['shear_ms']:.2f} ms and {slow['shear_sweeps']:.0f} sweeps per step, 100 000 steps in "
+        f"{slow['minutes_of_100000']:.1f} min"
+    )
+    echo(
+        f"friction {slow['shear_friction']:.3f}, fraction {slow['shear_fraction']:.4f}, pressure "
+        f"{slow['shear_pressure']:.3f} +- {slow['shear_ringing']:.3f} of that asked for"
     )
     return {"box_ms": per["box"], "cell_ms": per["cell"], "contacts_box": contacts["box"],
             "contacts_cell": contacts["cell"], "sweeps_box": made["box"],
             "sweeps_cell": made["cell"], "ratio": ratio} | slow  # fmt: skip
 
 
-def _quasi_static(disks: int, steps: int, tolerance: float) -> dict:
+def _quasi_static(disks: int, steps: int, tolerance: float, mass: float, step: float) -> dict:
     """CPU milliseconds and sweeps per step of a slow shear at constant pressure, and minutes for 100 000 of them.
 
     Disks of 0.8 to 1.2 of their mean diameter, sheared to a strain of 0.6 at an inertial number of 0.03, then at 0.001.
+    A cell as heavy as the disks rings: see `docs/guide/cells.md`.
     """
-    cell = Cell((1.0, 1.0))
-    gas = packings.random(cell, packings.Sieve.uniform(0.8, 1.2), 0.45, count=disks, seed=2)
+    gas = packings.random(Cell((1.0, 1.0)), packings.Sieve.uniform(0.8, 1.2), 0.45, count=disks, seed=2)
     unit = 2 * float(gas.radii.mean()) * np.sqrt(np.pi / 4 / PRESSURE)
-    scene = _scene(cell, gas.positions, gas.radii)
-    sim = Simulation(scene, time_step=0.1 * unit, tolerance=1e-2, on_failure="ignore", penetration="anticipate")
-    for inertial, stress, count in ((0.0, PRESSURE, 250), (0.03, {"yy": PRESSURE}, 200), (1e-3, {"yy": PRESSURE}, 100)):
+    solid = float(np.pi * (gas.radii**2).sum())  # also their mass
+    scene = _scene(Cell((1.0, 1.0), mass=mass * solid), gas.positions, gas.radii)
+    sim = Simulation(scene, time_step=step * unit, tolerance=1e-2, on_failure="ignore", penetration="anticipate")
+    for inertial, stress, duration in ((0.0, PRESSURE, 25), (0.03, {"yy": PRESSURE}, 20), (1e-3, {"yy": PRESSURE}, 10)):
         rate = [[0, inertial / unit], [0, 0]] if inertial else None
         sim.cell.impose(rate=rate, stress=stress, carry=inertial > 0)
-        for _ in range(count):
+        for _ in range(round(duration / step)):
             sim.step()
     sim.tolerance = tolerance
-    begin, sweeps, strain, unsolved = time.process_time(), 0, sim.cell.strain[0, 1], sim.failures
+    spent, sweeps, strain, unsolved, rows = 0.0, 0, sim.cell.strain[0, 1], sim.failures, []
     for _ in range(steps):
+        begin = time.process_time()
         sweeps += sim.step().report.iterations
-    seconds = (time.process_time() - begin) / steps
-    return {"shear_ms": seconds * 1e3, "shear_sweeps": sweeps / steps, "minutes_of_100000": seconds * 1e5 / 60,
-            "shear_strain": sim.cell.strain[0, 1] - strain, "shear_unsolved": sim.failures - unsolved,
-            "shear_overlap": float(sim.report.relative_penetration)}  # fmt: skip
+        spent += time.process_time() - begin
+        stress = sim.cell.stress + sim.cell.kinetic_stress
+        rows.append((stress[0, 1], stress[1, 1], sim.cell.volume, sim.report.relative_penetration))
+    shear, pressure, volume, overlap = np.array(rows).T
+    return {"shear_ms": spent / steps * 1e3, "shear_sweeps": sweeps / steps,
+            "minutes_of_100000": spent / steps * 1e5 / 60, "shear_strain": sim.cell.strain[0, 1] - strain,
+            "shear_unsolved": sim.failures - unsolved, "shear_overlap": float(overlap.max()),
+            "shear_friction": float(-shear.sum() / pressure.sum()), "shear_fraction": solid / float(volume.mean()),
+            "shear_pressure": float(pressure.mean()) / PRESSURE,
+            "shear_ringing": float(pressure.std()) / PRESSURE}  # fmt: skip
