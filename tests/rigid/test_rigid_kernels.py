@@ -17,6 +17,7 @@ from contactdynamics import quaternions
 from contactdynamics.rigid import motion, neighbours, simulation, solvers
 from contactdynamics.rigid.equations import contract, diagonal, full, levers, local
 from contactdynamics.rigid.equations.contract import GROUPS, Kind
+from contactdynamics.rigid.search.balls import WARY
 from contactdynamics.rigid.search.contract import DIAGONAL, FULL, NEAR
 from contactdynamics.rigid.space import OPEN
 from contactdynamics.rigid.step import Goal, Step
@@ -374,8 +375,9 @@ def flat(rows):
 @ALL
 def test_active_pairs_are_those_found_by_brute_force(moment):
     # gap <= 0 (but for a rounding, or for `NEAR` where the pair pushed and does not bounce), or, anticipating, a gap
-    # that closes within the step at the velocity before or the free one, or a pair that pushed; glue holds those
-    # that held. In order, with normals, gaps, laws and classes.
+    # that closes within the step at the velocity before or the free one, or a pair that pushed; between balls that
+    # neither bounce nor pull, also one that would at `WARY` times their relative speed more; glue holds those that
+    # held. In order, with normals, gaps, laws and classes.
     c, sim = moment, moment.sim
     balls, planes, kind = sim.model.balls, sim.model.planes, sim.bodies.kind
     assert twin.places(c.position, c.orientation, balls.centre, balls.body) == pytest.approx(c.places, abs=1e-14)
@@ -398,7 +400,15 @@ def test_active_pairs_are_those_found_by_brute_force(moment):
             status = memory.get((is_plane, i, j), twin.OPEN)
             glue = sim.model.laws[law, [COHESION, TENSION]].any()
             point = c.places[j] - balls.radius[j] * n
-            speed = min(twin.normal_velocity(rows, a, b, n, point, c.position) for rows in (c.before, c.free))
+            both_rows = (c.before, c.free)
+            speed = min(twin.normal_velocity(rows, a, b, n, point, c.position) for rows in both_rows)
+            round_ = not (is_plane and c.before[a, 3:6].any()) and c.before[b, 7] != 1.0
+            if round_ and (is_plane or c.before[a, 7] != 1.0) and not glue and sim.model.laws[law, RHO] == 0:
+                speed = min(
+                    twin.normal_velocity(rows, a, b, n, point, c.position)
+                    - WARY * np.linalg.norm(rows[b, :3] - rows[a, :3])
+                    for rows in both_rows
+                )
             closes = gap + c.h * speed < -1e-9 * balls.radius[j]
             pushed = status > twin.SEPARATING
             if (

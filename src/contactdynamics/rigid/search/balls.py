@@ -73,7 +73,10 @@ def image_velocity(rows, nx, ny, nz, sx, sy, sz, length):
 
 @kernel(inline=True)
 def closing(rows, a, b, nx, ny, nz, wary):
-    """U_n of two balls less ``wary`` times their relative speed."""
+    """U_n of two balls, less `WARY` times their relative speed where ``wary`` (not where one that acts may pull or
+    bounce, though its gap stays open).
+    """
+    wary = WARY if wary else 0.0
     x, y, z = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[b, 2] - rows[a, 2]
     return x * nx + y * ny + z * nz - wary * np.sqrt(x * x + y * y + z * z)
 
@@ -83,9 +86,10 @@ def takes_part(gap, held, status, keep, sticky, near, anticipate, u, h, size):
     """Whether a pair with this gap is active; ``held``: it stands in the memory with this ``status``.
 
     ``anticipate``: also pairs whose gap would close within the step at the normal velocity ``u``, and those that pushed
-    in the last step. Before the contacts act, more than those that will: one that is left out costs a second solution. ``keep``: everything in the memory stays. ``sticky``: cohesion or tension holds the pair once it
-    has touched. A rounding of the gap does not decide: balls that touch in exact numbers take part. Nor does what the
-    solver left: a pair that pushed stays active up to a gap of ``near`` and may close it again, no more.
+    in the last step. Before the contacts act, more than those that will: one that is left out costs a second solution.
+    ``keep``: everything in the memory stays. ``sticky``: cohesion or tension holds the pair once it has touched. A
+    rounding of the gap does not decide: balls that touch in exact numbers take part. Nor does what the solver left: a
+    pair that pushed stays active up to a gap of ``near`` and may close it again, no more.
     """
     if gap <= ROUNDING * size or (held and status > SEPARATING and gap <= near * size):
         return True
@@ -124,7 +128,7 @@ def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out
     if begin > 0:
         k = rows_before(known_first, known, begin)
     joints = rules.joints
-    wide, wary = anticipate or rules.pulls, 0.0 if keep else WARY  # open gaps may take part
+    wide = anticipate or rules.pulls  # open gaps may take part
     for i in range(begin, end):
         a, made, plain = body[i], material[i], simple_body[body[i]]
         xi, yi, zi, ri = places[i, 0], places[i, 1], places[i, 2], radius[i] + slack
@@ -153,6 +157,7 @@ def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out
             if gap > 0.0:
                 u, r = 0.0, radius[j]
                 if anticipate:
+                    wary = not keep and near_law[law] > 0.0 and not sticky_law[law]
                     u, v = closing(one, a, b, nx, ny, nz, wary), closing(two, a, b, nx, ny, nz, wary)
                     sx, sy, sz = image(space, places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi)
                     if one[a, 7] == 1.0 or one[b, 7] == 1.0:  # not balls: their spins have a part in it
@@ -196,7 +201,7 @@ def find_plane_contacts(spheres, flats, rules, position, outlook, old, at, out):
     )  # fmt: skip
     known_first, known_second, known_status = old.first, old.second, old.status
     found, k, known, room, joints = at, old.balls, old.first.size, first.size, rules.joints
-    wide, wary = anticipate or rules.pulls, 0.0 if keep else WARY
+    wide = anticipate or rules.pulls
     for p in range(plane_body.size):
         a = plane_body[p]
         nx, ny, nz = normals[p, 0], normals[p, 1], normals[p, 2]
@@ -212,6 +217,7 @@ def find_plane_contacts(spheres, flats, rules, position, outlook, old, at, out):
             held = k < known and known_first[k] == p and known_second[k] == i
             law, u, r = own_law(joints, a, b, law_index[plane_material[p], material[i]]), 0.0, radius[i]
             if anticipate:
+                wary = not keep and near_law[law] > 0.0 and not sticky_law[law]
                 u, v = closing(one, a, b, nx, ny, nz, wary), closing(two, a, b, nx, ny, nz, wary)
                 if turns or one[b, 7] == 1.0:
                     point = places[i, 0] - r * nx, places[i, 1] - r * ny, places[i, 2] - r * nz
