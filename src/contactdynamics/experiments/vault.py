@@ -2,7 +2,7 @@
 
 Rows of stones with their joints in bond. A row alone is the arch of Couplet and Milankovitch (0.1075 of the radius,
 `arch-thickness`). In bond, the hinges of a row meet the middle of the stones beside it: forces exist that hold a
-thinner vault, if the rows were squeezed together. Nothing squeezes them: held from rest, the vault is an arch.
+thinner vault, if the rows were squeezed together. Whether they are is a matter of the forces that a solver begins with.
 """
 
 from contactdynamics.experiments import _thinnest as thinnest
