@@ -30,30 +30,13 @@ simulation.Simulation.step = step
 cli.main(["run", sys.argv[1], "--out", sys.argv[2]])
 """
 
-OWN = '''"""One ball on the ground."""
-import contactdynamics as cd
-
-FIGURE, PARAMETERS, QUICK = "", {"duration": 0.1}, {}
-
-def build(parameters):
-    scene = cd.Scene(gravity=(0, 0, -9.81))
-    scene.material("m", density=1000.0)
-    scene.contact("m", "m", friction=0.3)
-    scene.add(cd.Plane((0, 0, 1)), material="m", position=(0, 0, 0), fixed=True)
-    scene.add(cd.Sphere(0.05), material="m", position=(0, 0, 0.05))
-    return cd.Simulation(scene, time_step=1e-3)
-
-def check(outcome, parameters): ...
-def figure(outcome, parameters): ...
-'''
-
 
 def loaded(*arguments):
     return subprocess.check_output([sys.executable, "-c", FIRST_STEP, *map(str, arguments)], text=True).strip()
 
 
 def test_drawing_is_loaded_after_the_run(tmp_path):
-    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "own.py").write_text(start.SCENE)
     assert loaded(tmp_path / "own.py", tmp_path / "out") == "[]"
     assert loaded("pile", tmp_path / "pile") == "[]"
 
