@@ -116,6 +116,7 @@ class _Compilation(event.Listener):
 
     def __init__(self):
         self.seconds, self.cpu, self.depth, self.began, self.told = 0.0, 0.0, 0, (0.0, 0.0), False
+        self.ours = 0  # kernels of this package at work, each within the one before
 
     def on_start(self, event):
         if self.depth == 0:
@@ -166,16 +167,38 @@ class _Part(JITCodeLibrary):
         """Nothing to set."""
 
 
+def _as_part(state) -> None:
+    """Let what is about to be compiled be a part."""
+    state.flags.no_cpython_wrapper = True
+    state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+    state.library.exact = not state.flags.fastmath
+    state.library.enable_object_caching()
+
+
+def _make_parts_of_numbas_own() -> None:
+    """Let Numba's own functions, such as a sum over an array, be parts of the kernels that call them.
+
+    Python never calls them: each is behind a name of NumPy or of Python. They are more than our kernels.
+    """
+    define = compiler.Compiler.define_pipelines
+
+    def define_pipelines(self):
+        if COMPILATION.ours and type(self) is compiler.Compiler and self.state.func_id.modname.startswith("numba."):
+            _as_part(self.state)
+        return define(self)
+
+    compiler.Compiler.define_pipelines = define_pipelines
+
+
+_make_parts_of_numbas_own()
+
+
 class _Compiler(compiler.Compiler):
     """Numba's compiler, which makes parts (`_Part`) of the kernels that others call, and whole ones of the others."""
 
     def define_pipelines(self):
         if COMPILATION.depth > 1:
-            state = self.state
-            state.flags.no_cpython_wrapper = True
-            state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
-            state.library.exact = not state.flags.fastmath
-            state.library.enable_object_caching()
+            _as_part(self.state)
         pipelines = super().define_pipelines()
         for passes in pipelines:
             passes.add_pass_after(_lean.Uncounted, IRLegalization)
@@ -259,8 +282,12 @@ class _Parts:
         with global_compiler_lock:  # no other thread compiles: it may be at work on a kernel that needs the part
             if COMPILATION.depth == 0 and types in known and isinstance(known[types].library, _Part):
                 del known[types]
-            with _lean.short_messages(), _lean.no_collection():
-                return self._compile(signature)
+            COMPILATION.ours += 1
+            try:
+                with _lean.short_messages(), _lean.no_collection():
+                    return self._compile(signature)
+            finally:
+                COMPILATION.ours -= 1
 
     def add(self, code) -> None:
         """Enter what was compiled; a part is not for Python."""

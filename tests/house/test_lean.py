@@ -2,6 +2,7 @@
 
 import gc
 import operator
+import os
 import subprocess
 import sys
 
@@ -126,6 +127,43 @@ def test_arrays_of_another_shape_are_refused_and_others_keep_their_message(tmp_p
     else:
         assert others == "cannot assign slice of shape (2, 2) from input of shape (3, 2)"
         assert ours == "an array does not have the shape of the place where it is put"
+
+
+OWN = """
+import numpy as np, numba
+from numba.core.codegen import JITCodeLibrary
+from contactdynamics._jit import kernel
+
+made, finish = [], JITCodeLibrary._finalize_final_module
+
+def finalize(self):
+    made.append(self.name)
+    finish(self)
+
+JITCodeLibrary._finalize_final_module = finalize
+
+def order(x, n):
+    return np.sort(x)[n] + x.sum() + np.argmax(x) + x.reshape(2, 2).T.copy()[0, 1]
+
+x = np.array([3.0, 1.0, 4.0, 1.5])
+for wrap in (kernel, numba.njit, kernel):  # ours, then others with what ours has made
+    print(wrap(order)(x, 1), *[name for name in made if name != "nrt"])  # which is made once
+    made.clear()
+print(numba.njit(lambda x: np.sort(x)[0])(x), numba.njit(lambda x: np.sort(x)[0] + x.sum() + 0.5)(x))
+"""
+
+
+def test_numbas_own_functions_go_into_the_kernels_that_call_them(tmp_path):
+    script = tmp_path / "own.py"
+    script.write_text(OWN)
+    said = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True,
+                          env={**os.environ, "CONTACTDYNAMICS_CACHE": str(tmp_path)}).stdout.splitlines()  # fmt: skip
+    ours, others, again = (line.split() for line in said[:3])
+    assert ours[0] == others[0] == again[0] == "17.0"  # 1.5 + 9.5 + 2 + 4
+    assert (
+        ours[1:] == ["order"] and others[1] == again[1] == "order"
+    )  # one piece of machine code, and nothing beside it
+    assert said[3] == "1.0 11.0"
 
 
 def test_this_version_of_numba_is_built_as_was_guessed():
