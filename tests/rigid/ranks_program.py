@@ -75,7 +75,7 @@ def broken(path, ranks):
         if sim.steps == 40 and ranks.Get_rank() == 1:
             raise MemoryError("no room for rank one")
 
-    sim = cd.Simulation(scene(), time_step=H, ranks=ranks, recorders=cd.HDF5(path, every=10))
+    sim = cd.Simulation(scene(), time_step=H, ranks=ranks, solver="nlgs", recorders=cd.HDF5(path, every=10))
     sim.before_step = [fails]
     sim.run(until=END, progress=False)
 
@@ -83,7 +83,7 @@ def broken(path, ranks):
 def unlike(ranks):
     """The processes do not do the same."""
     rng = np.random.default_rng(ranks.Get_rank())
-    sim = cd.Simulation(scene(), time_step=H, ranks=ranks)
+    sim = cd.Simulation(scene(), time_step=H, ranks=ranks, solver="nlgs")
     sim.before_step = [lambda sim: sim.force(3 + int(rng.integers(200)), force=(0.1, 0.0))]
     sim.run(until=END, progress=False)
 
