@@ -155,3 +155,104 @@ def test_the_contact_problem_knows_held_directions():
     problem, m = sim.contact_problem(from_rest=True, slack=1e-3), sim.body(1).mass
     n, t = 0.8, 0.6  # components of the normal and the tangent along y
     assert np.abs(problem.delassus) == pytest.approx(np.abs(np.outer([n, t], [n, t])) / m)
+
+
+# ---- blocks ----------------------------------------------------------------------------------------------------------
+
+
+def block(d, wide, high):
+    """A rectangle, or a box of depth 0.2 m, centred."""
+    x, y = wide / 2, high / 2
+    return cd.Polygon([(-x, -y), (x, -y), (x, y), (-x, y)]) if d == 2 else cd.Box((wide, 0.2, high))
+
+
+def up(d, x, z):
+    return (x, z) if d == 2 else (x, 0.0, z)
+
+
+def floor(d):
+    return (cd.HalfPlane if d == 2 else cd.Plane)(up(d, 0.0, 1.0))
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("slides", [False, True])
+def test_a_block_rides_on_a_cart_on_rails(d, slides):
+    """Cart M on rails, block m upon it: F / (M + m) where it sticks, gamma g where it slides; the rails carry all."""
+    gamma, g, heavy = 0.3, 9.81, 20.0
+    s = scene(up(d, 0.0, -g), friction=gamma)
+    s.add(floor(d), material="m", fixed=True)
+    cart = s.add(block(d, 1.0, 0.1), material="m", position=up(d, 0.0, 0.05), free="x", mass=heavy)
+    load = s.add(block(d, 0.2, 0.1), material="m", position=up(d, 0.1, 0.15))
+    s.add(block(d, 0.2, 0.1), material="m", position=up(d, 2.0, 0.05))  # not held: solved by the other kind
+    light = 1000.0 * 0.2 * 0.1 * (1.0 if d == 2 else 0.2)
+    force = (heavy + light) * gamma * g * (2.0 if slides else 0.9)
+    s.force(cart, up(d, force, 0.0))
+    sim = cd.Simulation(s, time_step=H, tolerance=1e-10)
+    sim.run(until=0.1, progress=False)
+    kinds = {e.number: e.count for e in sim.contact_set.equations}
+    assert len(kinds) == 2 and all(kinds.values())
+    fast, slow = (force - gamma * light * g) / heavy, gamma * g
+    expected = (fast, slow) if slides else (force / (heavy + light),) * 2
+    got = sim.body(cart).velocity[0], sim.body(load).velocity[0]
+    assert got == pytest.approx([0.1 * a for a in expected], rel=1e-6)
+    assert sim.body(cart).position[-1] == 0.05 and not np.any(sim.body(cart).spin)
+    assert sim.body(load).position[-1] == pytest.approx(0.15, abs=1e-9)
+    closes(sim, force * 0.1)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
+def test_a_platen_that_may_not_turn_presses_on_a_block_off_its_middle(d, penetration):
+    """It carries its weight and the pressure, dragged sideways at a speed; the block under it is held by friction."""
+    s, pressure, area = scene(up(d, 0.0, -9.81)), 2000.0, 0.4
+    s.add(floor(d), material="m", fixed=True)
+    s.material("slick", density=1000.0)
+    s.contact("slick", "m", friction=0.1)
+    under = s.add(block(d, 0.2, 0.1), material="m", position=up(d, 0.3, 0.05))
+    lid = s.add(block(d, 2.0, 0.1), material="slick", position=up(d, 0.0, 0.15), free="xyz"[d - 1],
+                motion=up(d, -0.5, 0.0), mass=5.0)  # fmt: skip
+    sim = cd.Simulation(s, time_step=H, tolerance=1e-10, penetration=penetration)
+    press = cd.Pressure(lid, pressure, area=area, direction=up(d, 0.0, -1.0))
+    sim.before_step.append(press)
+    sim.run(until=0.1, progress=False)
+    normal = pressure * area + 5.0 * 9.81
+    assert press.measured * area == pytest.approx(normal, rel=1e-8)
+    assert sim.body(lid).velocity.tolist() == pytest.approx(list(up(d, -0.5, 0.0)), abs=1e-9)
+    assert sim.body(lid).position.tolist() == pytest.approx(list(up(d, -0.05, 0.15)), abs=1e-9)
+    assert sim.body(under).position.tolist() == pytest.approx(list(up(d, 0.3, 0.05)), abs=1e-9)
+    assert sim.energy.drive_work == pytest.approx(0.1 * normal * 0.5 * 0.1, rel=1e-6)  # friction, speed, time
+    closes(sim, normal * 0.05)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_a_lid_of_blocks_goes_on_from_a_file_with_the_same_bits(d, tmp_path):
+    def made():
+        s = scene(up(d, 0.0, -9.81), friction=0.5)
+        s.add(floor(d), material="m", fixed=True)
+        for k in range(3):
+            s.add(block(d, 0.2, 0.1), material="m", position=up(d, 0.05 * (k % 2), 0.051 + 0.101 * k))
+        s.add(block(d, 0.5, 0.1), material="m", position=up(d, 0.0, 0.37), free="xyz"[d - 1])
+        return s
+
+    ended = []
+    for name, until in (("a", 0.06), ("b", 0.03)):
+        recorder = cd.HDF5(tmp_path / f"{name}.h5", every=10)
+        sim = cd.Simulation(made(), time_step=H, recovery=0.01, recorders=recorder)
+        sim.before_step.append(cd.Pressure(4, 500.0, area=0.5, direction=up(d, 0.0, -1.0)))
+        sim.run(until=until, progress=False)
+        ended.append(sim)
+    again = cd.Simulation.from_file(tmp_path / "b.h5")
+    again.run(until=0.06, progress=False)
+    assert (again.positions == ended[0].positions).all() and (again.velocities == ended[0].velocities).all()
+    assert not ended[0].positions[4, : d - 1].any() and ended[0].energy.closure < 1e-9
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_blocks_that_are_held_are_opened_along_their_free_ways(d):
+    """Two overlap: the held one stays where it is, the other moves away; velocities stay as they are."""
+    s = scene(np.zeros(d))
+    s.add(block(d, 0.2, 0.2), material="m", position=up(d, 0.0, 0.0), free="xyz"[d - 1])
+    s.add(block(d, 0.2, 0.2), material="m", position=up(d, 0.195, 0.02))
+    sim = cd.Simulation(s, time_step=H, recovery=1.0, check=False)
+    sim.run(until=5 * H, progress=False)
+    assert not sim.positions[0].any() and sim.positions[1, 0] > 0.1995 and not sim.velocities.any()

@@ -101,7 +101,7 @@ class LidSearch:
     def recover(self, model, rows, which, opening, above, keep, most):
         return 0.0
 
-    def give_back(self, model, above, keep):
+    def give_back(self, model, velocities, above, keep):
         return None
 
     def remove(self, ball, plane):

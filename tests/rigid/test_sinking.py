@@ -54,6 +54,77 @@ def shares(sim) -> np.ndarray:
     return search.found.lost / search._sizes(sim.model.balls.radius, np.arange(len(search.found.lost)))
 
 
+def blocks(dimension: int, count: int, **options) -> cd.Simulation:
+    """Blocks on top of each other, none exactly upon the next, swept three times in a step, as `tower`."""
+    d = dimension
+    scene = cd.Scene(gravity=(0.0,) * (d - 1) + (-GRAVITY,))
+    scene.material("m", density=2000)
+    scene.contact("m", "m", friction=0.6)
+    wall = cd.Plane if d == 3 else cd.HalfPlane
+    scene.add(wall((0,) * (d - 1) + (1,)), material="m", fixed=True)
+    shape = cd.Box((0.2, 0.2, 0.1)) if d == 3 else cd.Polygon([(-0.1, -0.05), (0.1, -0.05), (0.1, 0.05), (-0.1, 0.05)])
+    for k in range(count):
+        scene.add(shape, material="m", position=(0.01 * (k % 2),) + (0.0,) * (d - 2) + (0.05 + 0.1 * k,))
+    settings = {"solver": "accelerated", "max_iterations": 3, "on_failure": "ignore"}
+    return cd.Simulation(scene, time_step=H, **(settings | options))
+
+
+def block_shares(sim) -> np.ndarray:
+    """What each contact of blocks has lost, over the size of the smaller one."""
+    found = sim.contact_set.searches[-1].found
+    return found.lost / found.place[:, 0]
+
+
+@pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_blocks_that_are_hardly_solved_do_not_sink(dimension, penetration, monkeypatch):
+    """As a tower of balls. What a contact has lost is the sum of h (r - U_n) while its name stays."""
+    ends = []
+    for bound in (LOST, np.inf):
+        monkeypatch.setattr(contact_set, "LOST", bound)
+        sim, deepest, before = blocks(dimension, 20, penetration=penetration, max_iterations=2), [], {}
+        for _ in range(300):
+            given = block_shares(sim).max(initial=0.0) > bound
+            sim.step()
+            deepest.append(sim.report.relative_penetration)
+            e, found, now, left = sim.contact_set.equations[-1], sim.contact_set.searches[-1].found, {}, 0.0
+            speeds, targets = e.separations(sim.rows), np.minimum(e.targets, 0.0)
+            for place, speed, target in zip(e.places.tolist(), speeds, targets, strict=True):
+                name = (place >= found.planes, *found.index[place, :4].tolist())
+                now[name], left = float(found.lost[place]), max(left, H * (target - speed))
+                if name in before and not given:
+                    assert now[name] == pytest.approx(max(0.0, before[name] - H * (speed - target)), abs=1e-16)
+            before = now
+            if bound == LOST:
+                assert block_shares(sim).max() <= LOST + left / found.place[:, 0].min()
+        ends.append(max(deepest))
+        assert sim.energy.created == 0.0 and (sim.energy.recovery_work > 0) == (bound == LOST)
+    assert ends[0] < 1.5 * LOST and ends[1] > 1.5 * ends[0]
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_blocks_give_back_what_they_have_lost(dimension, tmp_path):
+    """Opened to about KEPT, with the work against gravity; a spin turns with its body; the file knows what was lost."""
+    sim = blocks(dimension, 4, max_iterations=1000, tolerance=1e-8)
+    sim.step()
+    found, size, d = sim.contact_set.searches[-1].found, 0.05, dimension
+    found.lost[:] = sim.contact_set.lost = 2 * LOST * size
+    sim.bodies.position[1:, d - 1] -= 2 * LOST * size * np.arange(1, 5)
+    path, place = tmp_path / "lost.h5", sim.positions.copy()
+    recorder = cd.HDF5(path)
+    recorder.begin(sim)
+    recorder.end(sim)
+    sim.step()
+    assert block_shares(sim).max() <= 1.1 * KEPT
+    moved = (sim.positions - place)[1:, d - 1] / size
+    assert moved == pytest.approx((2 * LOST - KEPT) * np.arange(1, 5), abs=0.5 * KEPT)
+    assert sim.energy.recovery_work == pytest.approx(sim.bodies.mass[1] * GRAVITY * moved.sum() * size, rel=1e-6)
+    assert abs(sim.velocities).max() < 1e-8 and sim.energy.created == 0.0
+    again = cd.Simulation.from_file(path)
+    again.step()
+    assert np.array_equal(again.positions, sim.positions) and np.array_equal(block_shares(again), block_shares(sim))
+
+
 @pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
 def test_a_tower_that_is_hardly_solved_does_not_sink(penetration, monkeypatch):
     """A contact has lost LOST at most and what the step has left; without giving back it loses ten times as much."""

@@ -35,7 +35,7 @@ MORE = {"gravity": (REAL, (3,)), "created": (REAL, ()), "failures": (WHOLE, ()),
 TARGET = {"target": (REAL, ())}  # of each contact, likewise
 MEMORY = {"first": (np.int32, ()), "second": (np.int32, ()), "impulse": (REAL, (3,)), "moment": (REAL, (3,)),
           "status": (NAME, ()), "plane": (TRUTH, ())}  # fmt: skip
-LOST = {"lost": (REAL, ())}  # of each pair in the memory, in files that have it
+LOST = ("lost", "touch_lost", "joint_lost")  # of each contact in the memory, in files that have it
 TOUCHES = {"touch_index": (np.int32, (6,)), "touch_memory": (REAL, (3,)), "touch_status": (NAME, ())}
 JOINTS = {"joint_index": (np.int32, (6,)), "joint_place": (REAL, (7,)), "joint_memory": (REAL, (6,)),
           "joint_status": (NAME, ())}  # fmt: skip
@@ -250,7 +250,8 @@ def check_frame(path, k: int, bodies: dict, contacts: dict, known: np.ndarray) -
 def read_checkpoint(file, path) -> dict:
     """The arrays of the checkpoint, by name."""
     out = {}
-    for columns in (MEMORY, LOST, TOUCHES, JOINTS, *({name: column} for name, column in SINGLE.items())):
+    single = SINGLE | dict.fromkeys(LOST, (REAL, ()))
+    for columns in (MEMORY, TOUCHES, JOINTS, *({name: column} for name, column in single.items())):
         if set(columns) & NEEDED or any(found(file, path, f"checkpoint/{name}") is not None for name in columns):
             check_table(file, path, "checkpoint", columns)
             out |= read_table(file, path, "checkpoint", columns)
@@ -263,7 +264,8 @@ def read_checkpoint(file, path) -> dict:
 def check_checkpoint(path, c: dict, bodies: int, balls: int, planes: int, laws: int) -> None:
     """What the next step needs: memory of pairs that there are, an order of the rows, a ledger of the laws."""
     rows_of = {"works": laws, "seconds": 5, "row_order": bodies, "ball_order": balls, "watch": 4, "touch_planes": 1,
-               "joint_planes": 1, "cell": 29, "lost": len(c["status"])}  # fmt: skip
+               "joint_planes": 1, "cell": 29} | {
+                   name: len(c.get(name.replace("lost", "status"), ())) for name in LOST}  # fmt: skip
     for name, rows in rows_of.items():
         if name in c and len(c[name]) != rows:
             raise damaged(path, f"checkpoint/{name} has {len(c[name])} rows, {rows} expected")
@@ -273,7 +275,7 @@ def check_checkpoint(path, c: dict, bodies: int, balls: int, planes: int, laws: 
     if len(c["numbers"]) not in (2, 3) or (c["numbers"] < 0).any() or not 0 < len(c["sums"]) < 20:
         raise damaged(path, "checkpoint/numbers or checkpoint/sums has other rows than expected")
     for name in {"works", "seconds", "sums", "impulse", "moment", "touch_memory", "joint_memory", "joint_place",
-                 "watch", "cell", "lost"} & set(c):  # fmt: skip
+                 "watch", "cell", *LOST} & set(c):  # fmt: skip
         check_values(path, f"checkpoint/{name}", np.isfinite(c[name]), "finite")
     if "cell" in c:
         check_cell(path, c["cell"][:18].reshape(2, 3, 3))

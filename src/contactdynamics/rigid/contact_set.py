@@ -106,6 +106,7 @@ class ContactSet:
         """Follow the tables of the model: at the start, when bodies come or go, or are sorted."""
         self.near.derive(model)
         self.searches = [search for search in self._kinds_of_search if search.derive(model, self.near)]
+        self._smallest = float(self.sizes(model).min(initial=math.inf))
         self.turned = any(search.needs_inertia for search in self.searches)
         self._linear = (
             motion.by_direction(model.bodies) if model.bodies.held.any() or self.near.length else np.zeros((0, 3))
@@ -417,9 +418,10 @@ class ContactSet:
         Bodies are moved apart until none has lost more than `KEPT` of the size of the smaller body; velocities stay as
         they are. Returns the work against gravity.
         """
-        if self.lost <= LOST * self.near.smallest:
+        if self.lost <= LOST * self._smallest:
             return 0.0
-        works = [search.give_back(model, LOST, KEPT) for search in self.searches]
+        velocities = step.before, step.free, rows
+        works = [search.give_back(model, velocities, LOST, KEPT) for search in self.searches]
         if all(work is None for work in works):
             return 0.0
         self.detect(model, step, rows, self.near.team)

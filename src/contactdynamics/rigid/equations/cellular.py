@@ -1,7 +1,7 @@
-"""Contacts of polygons and polyhedra in a periodic cell: full equations, point by point.
+"""Contacts of polygons and polyhedra in a cell, or of those held in some directions: full equations, point by point.
 
-The joints of `planar` and `spatial` know no images; `full` does. What their search has found is put down as pairs of
-balls: a ball of the size of the smaller part, that touches where the parts do.
+The joints of `planar` and `spatial` know neither images nor inverse masses by direction; `full` does. What their search
+has found is put down as pairs of balls: a ball of the size of the smaller part, that touches where the parts do.
 """
 
 import numpy as np
@@ -10,7 +10,9 @@ from ..search.contract import CELLULAR, FULL
 from ..search.pairs import pair_arrays
 from ..search.touches import FIRST, LAW, SECOND, SIZE
 from ..space import images
-from .full import Full, book_contacts, fill_contacts, warm_start
+from .contract import Explicit
+from .full import Full, fill_contacts, warm_start
+from .held import Parted
 
 
 def as_pairs(model, near, touches) -> tuple:
@@ -30,19 +32,19 @@ def as_pairs(model, near, touches) -> tuple:
     pairs = pair_arrays(m)._replace(
         first=first, second=np.arange(m, dtype=np.int32), a=t.a, b=t.b, law=t.index[:, LAW].copy(),
         kind=np.full(m, FULL, dtype=np.int8), gap=t.gap, normal=normal, impulse=impulse, moment=moment,
-        status=t.status.copy(), lost=np.zeros(m), balls=t.planes,
+        status=t.status.copy(), lost=t.lost.copy(), balls=t.planes,
     )  # fmt: skip
     return pairs, model.balls._replace(radius=np.append(size, size), material=material), places
 
 
-class Cellular(Full):
-    """The contacts of polygons or polyhedra in a cell: see `Equations`."""
+class Cellular(Parted, Full):
+    """The contacts of polygons or polyhedra in a cell, or of those that are held: see `Equations` and `Parted`."""
 
     number = CELLULAR
 
     def fill(self, model, near, touches, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        self._pairs, balls, places = as_pairs(model, near, touches)
+        self._pairs, balls, places = as_pairs(model, near, self._part(touches))
         scale = fill_contacts(
             near.space, self._pairs, balls, model.planes, places, model.bodies, model.laws, model.law_axes, step,
             mobility, self.active,
@@ -54,11 +56,17 @@ class Cellular(Full):
     def store(self, touches, rows, mobility, tolerance, team) -> tuple[float, float]:
         """Keep impulse, moment and status with the touches; returns the largest distance to a cone and sum |P|^2."""
         result, d = super().store(self._pairs, rows, mobility, tolerance, team), mobility.dimension
-        touches.status[:], touches.memory[:, :d] = self._pairs.status, self._pairs.impulse[:, :d]
-        touches.memory[:, d:] = self._pairs.moment[:, 3 - (2 * d - 3) :]
+        at = self.places
+        touches.status[at], touches.memory[at, :d] = self._pairs.status, self._pairs.impulse[:, :d]
+        touches.memory[at, d:] = self._pairs.moment[:, 3 - (2 * d - 3) :]
         return result
 
     def book(self, touches, step, rows, bodies, works, team) -> float:
-        """Add the works of the contacts, law by law, to ``works`` (L, 4); quiet steps are improved, and lose little."""
-        book_contacts(step.before, rows, bodies, step.driven, self._pairs.law, self.active, works)
-        return 0.0
+        """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
+        most = super().book(self._pairs, step, rows, bodies, works, team)
+        touches.lost[self.places] = self._pairs.lost
+        return most
+
+    def explicit(self, rows, dimension) -> Explicit:
+        """The contacts written out, in the order of their touches."""
+        return super().explicit(rows, dimension)._replace(place=self.places)

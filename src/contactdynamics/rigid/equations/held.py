@@ -127,10 +127,47 @@ class Held:
             shrink(self.active.a, self.active.b, group, factor, impulses)
 
 
-class Angular(Held):
-    """The contacts of polygons or polyhedra: all touches of their search, with laws beyond Coulomb's or without."""
+class Parted:
+    """Contacts that are all touches of their search or, where some bodies are held in some directions, a part of them.
+
+    What a kind keeps with its own part (memory, status, what was lost) goes back to the touches by `_give`.
+    """
+
+    number: int
+    count: int
+    _which = None  # (count,) the places of a part, None where it is all
+
+    def _part(self, touches):
+        """Those of this kind."""
+        self._which = None if self.count == len(touches.status) else np.flatnonzero(touches.kind == self.number)
+        if self._which is None:
+            return touches
+        planes = int(np.searchsorted(self._which, touches.planes))
+        return type(touches)(*[array[self._which] for array in touches[:-1]], planes)
+
+    def _give(self, touches, part) -> None:
+        """Enter into the ``touches`` what their ``part`` keeps."""
+        if part is not touches:
+            for name in ("memory", "status", "lost"):
+                getattr(touches, name)[self._which] = getattr(part, name)
+
+    @property
+    def places(self) -> np.ndarray:
+        """(count,) their touches."""
+        return np.arange(self.count) if self._which is None else self._which
+
+
+class Angular(Parted, Held):
+    """The contacts of polygons or polyhedra: see `Parted`; with laws beyond Coulomb's or without."""
 
     more, beyond = (1.3, 64), slice(0)  # columns of `law` that `together` does not know
+
+    def store(self, touches, rows, mobility, tolerance, team) -> tuple[float, float]:
+        """Keep impulse, moment and status with the touches; the largest distance to a cone and sum |P|^2."""
+        part = self._part(touches)
+        result = super().store(part, rows, mobility, tolerance, team)
+        self._give(touches, part)
+        return result
 
     @property
     def ahead(self) -> bool:
@@ -141,8 +178,3 @@ class Angular(Held):
     def able(self) -> bool:
         """No tension, no moments."""
         return not (self._contacts.special[0] and self.active.law[:, self.beyond].any())
-
-    @property
-    def places(self) -> np.ndarray:
-        """(count,) their touches: all of them."""
-        return np.arange(self.count)

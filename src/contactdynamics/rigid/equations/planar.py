@@ -23,6 +23,7 @@ from .contract import (
     Explicit,
     Kernels,
     holds_static,
+    lost_after,
     sinking_speed,
     tallied,
     target_velocity,
@@ -66,8 +67,8 @@ def fill_contacts(touches, position, step, rows, laws, mobility, out):
     Returns the sum of (rho b)^2 over the contacts.
     """
     scale, special = 0.0, False
-    index, place, gaps, memory, status, planes = (
-        touches.index, touches.place, touches.gap, touches.memory, touches.status, touches.planes
+    index, place, gaps, memory, status, lost, planes = (
+        touches.index, touches.place, touches.gap, touches.memory, touches.status, touches.lost, touches.planes
     )  # fmt: skip
     before, free, h, inverse = step.before, step.free, step.h, mobility.inverse
     one, two, row, law, joint, edge = out.a, out.b, out.row, out.law, out.joint, out.edge
@@ -100,7 +101,7 @@ def fill_contacts(touches, position, step, rows, laws, mobility, out):
         law[k, ROLL], law[k, MOMENT] = laws[rule, ROLLING], memory[k, 2]
         special = special or glue > 0.0 or laws[rule, TENSION] > 0.0 or laws[rule, ROLLING] > 0.0
         one[k], two[k], joint[k] = a, b, False
-        out.sink[k] = sinking_speed(gap, place[k, touch.SIZE], h) if step.anticipate else np.inf
+        out.sink[k] = sinking_speed(gap if step.anticipate else -lost[k], place[k, touch.SIZE], h)
         if k > 0 and k != planes and same_pair(index, k):
             level = abs(gap - gaps[k - 1]) <= NEAR * place[k, touch.SIZE]
             joint[k - 1] = level and not (k > 1 and joint[k - 2])
@@ -388,14 +389,20 @@ def store_contacts(rows, contacts, kappa, tolerance, touches):
 
 
 @kernel
-def book_contacts(before, rows, kind, index, one, two, row, law, works):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive."""
+def book_contacts(before, rows, kind, h, index, lost, contacts, works):
+    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive.
+
+    Enters into ``lost`` (m,) what the solver left, and returns the largest.
+    """
+    one, two, row, law, most = contacts.a, contacts.b, contacts.row, contacts.law, 0.0
     for k in range(one.size):
         a, b, m = one[k], two[k], law[k, MOMENT]
         u_n, u_t = velocity(before, a, b, row, k)
         v_n, v_t = velocity(rows, a, b, row, k)
         p_n, p_t = row[k, PN], row[k, PT]
         entry = index[k, touch.LAW]
+        lost[k] = lost_after(lost[k], v_n, row[k, RN], h)
+        most = max(most, lost[k])
         works[entry, 0] += 0.5 * (u_n + v_n) * p_n
         works[entry, 1] += 0.5 * (u_t + v_t) * p_t
         if m != 0.0:
@@ -408,6 +415,7 @@ def book_contacts(before, rows, kind, index, one, two, row, law, works):
         if kind[b] == DRIVEN:
             turn = row[k, BN] * p_n + row[k, BT] * p_t + m / rows[b, 7]
             works[entry, 3] -= rows[b, 0] * x + rows[b, 1] * y + rows[b, 5] * turn
+    return most
 
 
 @kernel
@@ -469,13 +477,14 @@ class Planar(Angular):
 
     def fill(self, model, near, touches, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        return self._fill(touches, model.bodies.position, step, rows, model.laws, mobility, self.active)
+        return self._fill(self._part(touches), model.bodies.position, step, rows, model.laws, mobility, self.active)
 
     def book(self, touches, step, rows, bodies, works, team) -> float:
-        """Add the works of the contacts, law by law, to ``works`` (L, 4); quiet steps are improved, and lose little."""
-        c = self.active
-        book_contacts(step.before, rows, bodies.kind, touches.index, c.a, c.b, c.row, c.law, works)
-        return 0.0
+        """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
+        part = self._part(touches)
+        most = book_contacts(step.before, rows, bodies.kind, step.h, part.index, part.lost, self.active, works)
+        self._give(touches, part)
+        return most
 
     def acting(self) -> tuple:
         """(count, 2) impulses, in the frames, and (count, 1) moments."""
@@ -494,7 +503,7 @@ class Planar(Angular):
         friction, plain = np.empty((m, 2)), np.empty(m, dtype=np.bool_)
         write_out(rows, c.a, c.b, c.row, c.law, a, b, frame, wide, friction, plain)
         return Explicit(
-            np.arange(m), a, b, frame, *wide[:3], friction, plain, *wide[3:], c.status, c.law[:, GLUE].copy()
+            self.places, a, b, frame, *wide[:3], friction, plain, *wide[3:], c.status, c.law[:, GLUE].copy()
         )
 
     def accept(self, written, impulse) -> None:

@@ -22,6 +22,7 @@ from .contract import (
     Kernels,
     holds_static,
     local_frame,
+    lost_after,
     sinking_speed,
     tallied,
     target_velocity,
@@ -108,7 +109,7 @@ def fill_contacts(touches, step, rows, laws, mobility, out):
     """
     scale, special = 0.0, False
     index, place, gaps, memory, status = touches.index, touches.place, touches.gap, touches.memory, touches.status
-    before, free, h, inverse = step.before, step.free, step.h, mobility.inverse
+    before, free, h, inverse, lost = step.before, step.free, step.h, mobility.inverse, touches.lost
     one, two, row, law = out.a, out.b, out.row, out.law
     for k in range(status.size):
         a, b, rule, gap = one[k], two[k], index[k, touch.LAW], gaps[k]
@@ -127,7 +128,7 @@ def fill_contacts(touches, step, rows, laws, mobility, out):
         law[k, GLUE], law[k, PULL], law[k, ROLL], law[k, SPIN] = glue, pull, laws[rule, ROLLING], laws[rule, SPINNING]
         turning = laws[rule, ROLLING] > 0.0 or laws[rule, SPINNING] > 0.0
         special = special or glue > 0.0 or pull > 0.0 or turning
-        out.sink[k] = sinking_speed(gap, place[k, touch.SIZE], h) if step.anticipate else np.inf
+        out.sink[k] = sinking_speed(gap if step.anticipate else -lost[k], place[k, touch.SIZE], h)
         u, v, w = velocity(free, a, b, row, k)
         u, v, w = u - row[k, R], v - row[k, R + 1], w - row[k, R + 2]
         scale += row[k, STEP] ** 2 * (u * u + v * v + w * w)
@@ -349,16 +350,21 @@ def store_contacts(rows, contacts, kappa, tolerance, touches):
 
 
 @kernel
-def book_contacts(before, rows, kind, touches, contacts, works):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive."""
-    one, two, row, law, index, memory = (
-        contacts.a, contacts.b, contacts.row, contacts.law, touches.index, touches.memory
+def book_contacts(before, rows, kind, length, touches, contacts, works):
+    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive.
+
+    Enters with the ``touches`` what the solver lost in a step of this ``length``, and returns the largest.
+    """
+    one, two, row, law, index, memory, lost = (
+        contacts.a, contacts.b, contacts.row, contacts.law, touches.index, touches.memory, touches.lost
     )  # fmt: skip
-    x, y = np.empty(3), np.empty(3)
+    x, y, most = np.empty(3), np.empty(3), 0.0
     for k in range(one.size):
         a, b, entry = one[k], two[k], index[k, touch.LAW]
         u, v, s = velocity(before, a, b, row, k)
         f, g, h = velocity(rows, a, b, row, k)
+        lost[k] = lost_after(lost[k], f, row[k, R], length)
+        most = max(most, lost[k])
         works[entry, 0] += 0.5 * (u + f) * row[k, P]
         works[entry, 1] += 0.5 * ((v + g) * row[k, P + 1] + (s + h) * row[k, P + 2])
         if law[k, MOMENT] != 0.0 or law[k, MOMENT + 1] != 0.0 or law[k, MOMENT + 2] != 0.0:
@@ -374,6 +380,7 @@ def book_contacts(before, rows, kind, touches, contacts, works):
                 d, e = (c + 1) % 3, (c + 2) % 3
                 speed = rows[body, c] + rows[body, 3 + d] * row[k, arm + e] - rows[body, 3 + e] * row[k, arm + d]
                 works[entry, 3] += sign * (speed * memory[k, c] + rows[body, 3 + c] / rows[body, 7] * memory[k, 3 + c])
+    return most
 
 
 @kernel
@@ -421,7 +428,7 @@ class Spatial(Angular):
 
     def fill(self, model, near, touches, step, rows, mobility) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        b = model.bodies
+        b, touches = model.bodies, self._part(touches)
         fill_frames(touches, model.balls.material, model.planes.material, b.orientation, b.position, model.laws,
                     model.law_axes, rows, self.active)  # fmt: skip
         scale = fill_contacts(touches, step, rows, model.laws, mobility, self.active)
@@ -429,9 +436,11 @@ class Spatial(Angular):
         return scale
 
     def book(self, touches, step, rows, bodies, works, team) -> float:
-        """Add the works of the contacts, law by law, to ``works`` (L, 4); quiet steps are improved, and lose little."""
-        book_contacts(step.before, rows, bodies.kind, touches, self.active, works)
-        return 0.0
+        """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
+        part = self._part(touches)
+        most = book_contacts(step.before, rows, bodies.kind, step.h, part, self.active, works)
+        self._give(touches, part)
+        return most
 
     def acting(self) -> tuple:
         """(count, 3) impulses and moments, in the frames."""
@@ -448,7 +457,7 @@ class Spatial(Angular):
         row, law, a, b = c.row, c.law, c.a.astype(np.int64), c.b.astype(np.int64)
         arms = (rows[body, 7:] * row[:, at : at + 3] for body, at in ((a, A), (b, B)))
         return Explicit(
-            np.arange(m), a, b, row[:, N:A].reshape(m, 3, 3).copy(), *arms, row[:, R:C1].copy(),
+            self.places, a, b, row[:, N:A].reshape(m, 3, 3).copy(), *arms, row[:, R:C1].copy(),
             row[:, C1 : C2 + 1].copy(), (law[:, :MOMENT] == 0).all(axis=1), row[:, P:R].copy(),
             law[:, MOMENT:].copy(), c.status, law[:, GLUE].copy(),
         )  # fmt: skip

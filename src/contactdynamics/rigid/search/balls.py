@@ -447,7 +447,7 @@ class BallSearch:
             bodies.position, by_direction(bodies), pairs, which, depth, radius, keep, most, model.gravity, bodies.mass
         )
 
-    def give_back(self, model, above, keep) -> float | None:
+    def give_back(self, model, velocities, above, keep) -> float | None:
         """Open what contacts have lost: see `ContactSet.give_back`."""
         pairs, radius, bodies = self.found, model.balls.radius, model.bodies
         if lost_most(pairs.lost, pairs.first, pairs.second, pairs.balls, radius) <= above:

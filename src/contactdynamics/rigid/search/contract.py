@@ -99,8 +99,11 @@ class Search(Protocol):
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`; returns the work against gravity."""
 
-    def give_back(self, model, above, keep) -> float | None:
-        """Open what contacts have lost: see `ContactSet.give_back`; returns the work, None where there is nothing."""
+    def give_back(self, model, velocities, above, keep) -> float | None:
+        """Open what contacts have lost: see `ContactSet.give_back`; returns the work, None where there is nothing.
+
+        ``velocities``: arrays (N, 8) in which the spin of a body turns with it.
+        """
 
     def remove(self, ball, plane) -> None:
         """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""

@@ -32,7 +32,6 @@ from .outlines import (
     place_corners,
     speed,
 )
-from .recovery import recover_touches
 from .touches import AXIS, END, FEATURE, FIRST, LAW, NX, NY, SECOND, SIZE, X, Y
 from .touching import Touching, remember, takes_part
 
@@ -49,8 +48,8 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, old, 
     """The active contacts among the ``meetings``, with their memory, into ``out``; returns their number."""
     found = 0
     met, ends, names, material = meetings.index, meetings.ends, meetings.names, rules.material
-    known, kept, was = old.index, old.memory, old.status
-    index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
+    known, kept, was, lost_before = old.index, old.memory, old.status, old.lost
+    index, place, memory, status, gaps, lost = out.index, out.place, out.memory, out.status, out.gap, out.lost
     body, law_index, sticky_law, joints = spheres.body, rules.law_index, rules.sticky, rules.joints
     slack, anticipate = outlook.slack, outlook.anticipate
     for m in range(count):
@@ -79,7 +78,7 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, old, 
                 continue
             if found < status.size:
                 enter(index, place, found, (i, j, feature, end, met[m, EDGE], law), size, nx, ny, x, y)
-                remember(memory, status, found, kept, was, row)
+                remember(memory, status, lost, found, kept, was, lost_before, row)
                 out.a[found], out.b[found], gaps[found] = body[i], body[j], gap
             found += 1
     return found
@@ -89,8 +88,8 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, old, 
 def find_on_planes(outline, spheres, flats, rules, position, outlook, old, at, out):
     """Active contacts of corners with half-planes into ``out`` from row ``at`` on; returns the row after them."""
     found, k, start, world, sizes = at, old.planes, outline.start, outline.world, outline.size
-    known, kept, was = old.index, old.memory, old.status
-    index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
+    known, kept, was, lost_before = old.index, old.memory, old.status, old.lost
+    index, place, memory, status, gaps, lost = out.index, out.place, out.memory, out.status, out.gap, out.lost
     places, radius, body, kind = spheres.places, spheres.radius, spheres.body, spheres.kind
     normals, points, plane_body, plane_material = flats.normals, flats.points, flats.body, flats.material
     law_index, sticky_law, material, joints = rules.law_index, rules.sticky, rules.material, rules.joints
@@ -130,7 +129,7 @@ def find_on_planes(outline, spheres, flats, rules, position, outlook, old, at, o
                 ):  # fmt: skip
                     if found < status.size:
                         enter(index, place, found, (p, i, c - start[i], LEFT, 0, law), size, nx, ny, px, py)
-                        remember(memory, status, found, kept, was, row if held else -1)
+                        remember(memory, status, lost, found, kept, was, lost_before, row if held else -1)
                         out.a[found], out.b[found], gaps[found] = a, b, gap
                     found += 1
     return found
@@ -154,9 +153,9 @@ def find_touches(outline, spheres, lists, flats, rules, pose, outlook, scratch, 
 class PolygonSearch(Touching):
     """Active contacts with polygons: see `Search` and `Touching`."""
 
-    equations, dimension, name, kept = (PLANAR,), 2, "touch", ("index", "memory", "status")
+    equations, dimension, name, kept = (PLANAR,), 2, "touch", ("index", "memory", "status", "lost")
     kind = "polygons"
-    recover_by, finding = staticmethod(recover_touches), staticmethod(find_touches)
+    finding = staticmethod(find_touches)
 
     def _shape(self, model) -> None:
         self.shapes = outlines(model.balls, model.corners)

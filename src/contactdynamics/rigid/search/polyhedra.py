@@ -16,7 +16,6 @@ from .contract import NEAR, SPATIAL
 from .ghosts import copies
 from .laws import own_law
 from .meeting import meet, speed
-from .recovery import recover_joints
 from .solids import (
     CORNER,
     COUNT,
@@ -109,6 +108,7 @@ def keep_four(out, begin, found):
         if k == first or k == second or k == third or k == fourth:
             out.index[at], out.place[at], out.memory[at] = out.index[k], out.place[k], out.memory[k]
             out.a[at], out.b[at], out.gap[at], out.status[at] = out.a[k], out.b[k], out.gap[k], out.status[k]
+            out.lost[at] = out.lost[k]
             at += 1
     return at
 
@@ -121,8 +121,8 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, scrat
         meetings.index, meetings.bound, meetings.points, meetings.names, rules.material
     )  # fmt: skip
     source, used = scratch.source, scratch.used
-    known, kept, was, old_place = old.index, old.memory, old.status, old.place
-    index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
+    known, kept, was, lost_before, old_place = old.index, old.memory, old.status, old.lost, old.place
+    index, place, memory, status, gaps, lost = out.index, out.place, out.memory, out.status, out.gap, out.lost
     body, law_index, sticky_law, joints = spheres.body, rules.law_index, rules.sticky, rules.joints
     slack, anticipate, four = outlook.slack, outlook.anticipate, rules.four
     for m in range(count):
@@ -149,7 +149,7 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, scrat
                 index[found, AXIS] = met[m, HOW]
                 place[found, SIZE], place[found, NX], place[found, NY], place[found, NZ] = size, nx, ny, nz
                 place[found, X], place[found, Y], place[found, Z] = x, y, z
-                remember(memory, status, found, kept, was, row)
+                remember(memory, status, lost, found, kept, was, lost_before, row)
                 out.a[found], out.b[found], gaps[found] = body[i], body[j], gap
             found += 1
         if four and found > entered + 4 and found <= status.size:
@@ -162,8 +162,8 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, scrat
 def find_on_planes(solids, spheres, flats, rules, position, outlook, old, at, out):
     """Active contacts of corners with planes into ``out`` from row ``at`` on; returns the row after them."""
     found, k, starts, vectors, sizes = at, old.planes, solids.starts, solids.vectors, solids.size
-    known, kept, was = old.index, old.memory, old.status
-    index, place, memory, status, gaps = out.index, out.place, out.memory, out.status, out.gap
+    known, kept, was, lost_before = old.index, old.memory, old.status, old.lost
+    index, place, memory, status, gaps, lost = out.index, out.place, out.memory, out.status, out.gap, out.lost
     places, radius, body, kind = spheres.places, spheres.radius, spheres.body, spheres.kind
     normals, levels, plane_body, plane_material = flats.normals, flats.points, flats.body, flats.material
     law_index, sticky_law, material, joints = rules.law_index, rules.sticky, rules.material, rules.joints
@@ -216,7 +216,7 @@ def find_on_planes(solids, spheres, flats, rules, position, outlook, old, at, ou
                         index[found, AXIS] = 0
                         place[found, SIZE], place[found, NX], place[found, NY], place[found, NZ] = size, nx, ny, nz
                         place[found, X], place[found, Y], place[found, Z] = px, py, pz
-                        remember(memory, status, found, kept, was, row if held else -1)
+                        remember(memory, status, lost, found, kept, was, lost_before, row if held else -1)
                         out.a[found], out.b[found], gaps[found] = a, b, gap
                     found += 1
             if rules.four and found > entered + 4 and found <= status.size:
@@ -245,9 +245,9 @@ def find_joints(solids, spheres, lists, flats, rules, pose, outlook, scratch, me
 class PolyhedronSearch(Touching):
     """Active contacts with polyhedra: see `Search` and `Touching`."""
 
-    equations, dimension, name, kept = (SPATIAL,), 3, "joint", ("index", "place", "memory", "status")
+    equations, dimension, name, kept = (SPATIAL,), 3, "joint", ("index", "place", "memory", "status", "lost")
     kind, first = "polyhedra", 1e-6
-    recover_by, finding = staticmethod(recover_joints), staticmethod(find_joints)
+    finding = staticmethod(find_joints)
 
     def _shape(self, model) -> None:
         self.shapes = solids(model.balls, model.corners, model.rims)

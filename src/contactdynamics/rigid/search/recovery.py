@@ -12,10 +12,9 @@ import numpy as np
 from ..._jit import kernel
 from ...quaternions import exponential, multiply, rotate
 from .pairs import pair_size
-from .touches import NX, NY, PLACE, SIZE, X, Y
+from .touches import SIZE
 
-ROUNDS = 1000  # at most, over pairs of balls
-NX_3, NY_3, NZ_3, X_3, Y_3, Z_3 = PLACE
+ROUNDS = 1000  # at most
 
 
 @kernel
@@ -76,87 +75,81 @@ def recover_pairs(position, inverse, pairs, which, depth, radius, keep, most, gr
 
 
 @kernel
-def recover_touches(position, orientation, rows, touches, inverse, depth, keep, most, gravity, mass):
-    """Move and turn polygons apart; ``inverse`` (N, 3, 3) of the inertias."""
-    shift, place = np.zeros((rows.shape[0], 6)), touches.place
-    for _ in range(100):
-        moved = 0.0
-        for k in range(depth.size):
-            a, b, nx, ny, size = touches.a[k], touches.b[k], place[k, NX], place[k, NY], place[k, SIZE]
-            lever_a = (place[k, X] - position[a, 0]) * ny - (place[k, Y] - position[a, 1]) * nx
-            lever_b = (place[k, X] - position[b, 0]) * ny - (place[k, Y] - position[b, 1]) * nx
-            opened = nx * (shift[b, 0] - shift[a, 0]) + ny * (shift[b, 1] - shift[a, 1])
-            opened += lever_b * shift[b, 5] - lever_a * shift[a, 5]
-            wanted = (depth[k] - keep) * size - opened
-            if wanted > 0.0:
-                moved = max(moved, wanted / size)
-                turn_a, turn_b = inverse[a, 2, 2] * lever_a, inverse[b, 2, 2] * lever_b
-                p = wanted / (rows[a, 6] + rows[b, 6] + turn_a * lever_a + turn_b * lever_b)
-                for body, sign, turn in ((a, -p, turn_a), (b, p, turn_b)):
-                    shift[body, 0] += sign * rows[body, 6] * nx
-                    shift[body, 1] += sign * rows[body, 6] * ny
-                    shift[body, 5] += sign * turn
-        if moved < 0.1 * keep:
-            break
-    work = moved_by(shift, position, most, gravity, mass)
-    for i in range(shift.shape[0]):
-        half = 0.5 * shift[i, 5]
-        if half != 0.0:
-            c, s, w, z = np.cos(half), np.sin(half), orientation[i, 0], orientation[i, 3]
-            orientation[i, 0], orientation[i, 3] = c * w - s * z, c * z + s * w
-    return work
+def write_ways(position, touches, apart, light, along, moves):
+    """How contacts of two or three dimensions open: ``along`` (K, 2, 6), by the motion of a and of b (v, w); and how
+    a push moves the bodies, ``moves`` (K, 2, 6). See `recover_touches`.
+    """
+    place, (linear, inverse), arm, n = touches.place, light, np.zeros(3), np.zeros(3)
+    dimension = (place.shape[1] - 1) // 2
+    for k in range(along.shape[0]):
+        for c in range(dimension):
+            n[c] = place[k, 1 + c]
+        for side in range(2):
+            body, sign = (touches.a[k], -1.0) if side == 0 else (touches.b[k], 1.0)
+            for c in range(dimension):
+                arm[c] = place[k, 1 + dimension + c] - position[body, c] - side * apart[k, c]
+            for c in range(3):
+                d, e = (c + 1) % 3, (c + 2) % 3
+                along[k, side, c], along[k, side, 3 + c] = sign * n[c], sign * (arm[d] * n[e] - arm[e] * n[d])
+                moves[k, side, c] = linear[body, c] * sign * n[c]
+            for c in range(3):
+                moves[k, side, 3 + c] = 0.0
+                for d in range(3):
+                    moves[k, side, 3 + c] += inverse[body, c, d] * along[k, side, 3 + d]
+
+
+@kernel(inline=True)
+def opened_by(along, k, shift, a, b):
+    """By how much ``shift`` (N, 6) opens contact ``k``."""
+    total = 0.0
+    for c in range(6):
+        total += along[k, 0, c] * shift[a, c] + along[k, 1, c] * shift[b, c]
+    return total
 
 
 @kernel
-def turned(inverse, body, x, y, z):
-    """The product of a body's inverse inertia and a vector."""
-    m = inverse[body]
-    return (m[0, 0] * x + m[0, 1] * y + m[0, 2] * z, m[1, 0] * x + m[1, 1] * y + m[1, 2] * z,
-            m[2, 0] * x + m[2, 1] * y + m[2, 2] * z)  # fmt: skip
+def recover_touches(pose, touches, apart, light, depth, keep, most, gravity, mass):
+    """Move and turn polygons or polyhedra apart, the shortest way; ``depth`` becomes what is left of it.
 
-
-@kernel
-def recover_joints(position, orientation, rows, touches, inverse, depth, keep, most, gravity, mass):
-    """Move and turn polyhedra apart, and their spins with them; ``inverse`` (N, 3, 3) of the inertias."""
-    shift, place = np.zeros((rows.shape[0], 6)), touches.place
-    for _ in range(100):
+    ``pose``: positions and orientations. ``apart`` (K, 3): how far b is met from where it is, in a cell. ``light``:
+    inverse masses by direction (N, 3) and inverse inertias (N, 3, 3).
+    """
+    (position, orientation), one, two, size = pose, touches.a, touches.b, touches.place[:, SIZE]
+    shift, given, heavy = np.zeros((position.shape[0], 6)), np.zeros(depth.size), np.zeros(depth.size)
+    along, moves = np.empty((depth.size, 2, 6)), np.empty((depth.size, 2, 6))
+    write_ways(position, touches, apart, light, along, moves)
+    for k in range(depth.size):
+        for c in range(6):
+            heavy[k] += along[k, 0, c] * moves[k, 0, c] + along[k, 1, c] * moves[k, 1, c]
+    for _ in range(ROUNDS):
         moved = 0.0
         for k in range(depth.size):
-            a, b, size = touches.a[k], touches.b[k], place[k, SIZE]
-            nx, ny, nz = place[k, NX_3], place[k, NY_3], place[k, NZ_3]
-            opened, heavy = 0.0, 0.0
-            for side in range(2):
-                body, sign = (a, -1.0) if side == 0 else (b, 1.0)
-                x, y, z = (place[k, X_3] - position[body, 0], place[k, Y_3] - position[body, 1],
-                           place[k, Z_3] - position[body, 2])  # fmt: skip
-                lx, ly, lz = y * nz - z * ny, z * nx - x * nz, x * ny - y * nx
-                tx, ty, tz = turned(inverse, body, lx, ly, lz)
-                heavy += rows[body, 6] + lx * tx + ly * ty + lz * tz
-                opened += sign * (nx * shift[body, 0] + ny * shift[body, 1] + nz * shift[body, 2])
-                opened += sign * (lx * shift[body, 3] + ly * shift[body, 4] + lz * shift[body, 5])
-            wanted = (depth[k] - keep) * size - opened
-            if wanted <= 0.0:
-                continue
-            moved = max(moved, wanted / size)
-            for side in range(2):
-                body, p = (a, -wanted / heavy) if side == 0 else (b, wanted / heavy)
-                x, y, z = (place[k, X_3] - position[body, 0], place[k, Y_3] - position[body, 1],
-                           place[k, Z_3] - position[body, 2])  # fmt: skip
-                tx, ty, tz = turned(inverse, body, y * nz - z * ny, z * nx - x * nz, x * ny - y * nx)
-                shift[body, 0] += p * rows[body, 6] * nx
-                shift[body, 1] += p * rows[body, 6] * ny
-                shift[body, 2] += p * rows[body, 6] * nz
-                shift[body, 3] += p * tx
-                shift[body, 4] += p * ty
-                shift[body, 5] += p * tz
+            a, b = one[k], two[k]
+            wanted = (depth[k] - keep) * size[k] - opened_by(along, k, shift, a, b)
+            push = max(wanted / heavy[k], -given[k]) if heavy[k] > 0.0 else 0.0
+            if push != 0.0:
+                moved, given[k] = max(moved, abs(push) * heavy[k] / size[k]), given[k] + push
+                for c in range(6):
+                    shift[a, c] += push * moves[k, 0, c]
+                    shift[b, c] += push * moves[k, 1, c]
         if moved < 0.1 * keep:
             break
     work = moved_by(shift, position, most, gravity, mass)
+    for k in range(depth.size):
+        depth[k] -= opened_by(along, k, shift, one[k], two[k]) / size[k]
     for i in range(shift.shape[0]):
         x, y, z = shift[i, 3], shift[i, 4], shift[i, 5]
         if x != 0.0 or y != 0.0 or z != 0.0:
-            turn = exponential(x, y, z)
-            q = orientation[i]
+            turn, q = exponential(x, y, z), orientation[i]
             q[0], q[1], q[2], q[3] = multiply(turn[0], turn[1], turn[2], turn[3], q[0], q[1], q[2], q[3])
-            rows[i, 3], rows[i, 4], rows[i, 5] = rotate(turn, rows[i, 3], rows[i, 4], rows[i, 5])
     return work
+
+
+@kernel
+def turn_spins(before, after, rows):
+    """Turn the spins of bodies in ``rows`` (N, 8) as these were turned, from orientations ``before`` to ``after``."""
+    for i in range(before.shape[0]):
+        p, q = before[i], after[i]
+        if p[0] != q[0] or p[1] != q[1] or p[2] != q[2] or p[3] != q[3]:
+            turn = multiply(q[0], q[1], q[2], q[3], p[0], -p[1], -p[2], -p[3])
+            rows[i, 3], rows[i, 4], rows[i, 5] = rotate(turn, rows[i, 3], rows[i, 4], rows[i, 5])

@@ -20,6 +20,8 @@ class Touches(NamedTuple):
     place: np.ndarray  # (K, 1 + 2d) SIZE of the smaller body, normal (from first to second), point (halfway in the gap)
     memory: np.ndarray  # (K, 3) impulse on the second body in space (N s), moment (N m s); (K, 6) in three dimensions
     status: np.ndarray  # (K,)
+    lost: np.ndarray  # (K,) how much deeper it is than the law has it, by what the solver left, m
+    kind: np.ndarray  # (K,) number of the equations that they belong to, where there are several
     planes: int  # row of the first contact with a plane
 
 
@@ -37,5 +39,6 @@ def touch_arrays(room: int, dimension: int = 2) -> Touches:
     """Arrays for ``room`` contacts, none of them used."""
     return Touches(
         np.zeros((room, 6), dtype=np.int32), *(np.zeros(room, dtype=np.uint32) for _ in range(2)), np.zeros(room),
-        np.zeros((room, 1 + 2 * dimension)), np.zeros((room, 3 * dimension - 3)), np.zeros(room, dtype=np.int8), 0,
+        np.zeros((room, 1 + 2 * dimension)), np.zeros((room, 3 * dimension - 3)), np.zeros(room, dtype=np.int8),
+        np.zeros(room), np.zeros(room, dtype=np.int8), 0,
     )  # fmt: skip

@@ -5,15 +5,15 @@ import copy
 import numpy as np
 
 from ..._jit import Settled, kernel
-from ...errors import InputError
 from ...scenes.materials import COHESION, TENSION
 from ...state import OPEN, SEPARATING
-from ..motion import invert_inertia
+from ..motion import by_direction, invert_inertia
 from ..space import Open, images
 from .balls import HERE, normal_velocity
 from .contract import CELLULAR, Candidates, Outlook, Overlap, head_of
 from .ghosts import ghosts, lay, of_bodies, of_ghosts
 from .laws import joint_rows, with_ghosts
+from .recovery import recover_touches, turn_spins
 from .touches import FIRST, SECOND, SIZE, Rules, Touches, touch_arrays
 
 ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
@@ -36,9 +36,9 @@ def takes_part(gap, held, status, sticky, outlook, a, b, normal, point, position
 
 
 @kernel(inline=True)
-def remember(memory, status, at, old, was, k):
-    """The memory ``old`` and the status ``was`` of row ``k``, or none where it is negative."""
-    status[at] = was[k] if k >= 0 else OPEN
+def remember(memory, status, lost, at, old, was, gone, k):
+    """The memory ``old``, the status ``was`` and what was lost, ``gone``, of row ``k``; none where it is negative."""
+    status[at], lost[at] = (was[k], gone[k]) if k >= 0 else (OPEN, 0.0)
     for c in range(memory.shape[1]):
         memory[at, c] = old[k, c] if k >= 0 else 0.0
 
@@ -60,8 +60,7 @@ class Touching:
     A search says its ``dimension``, the ``name`` of its arrays in a checkpoint, and which of them these are (``kept``),
     and its bodies in words (``kind``). It has ``shapes``, a named tuple with the ``size`` of each part, which `_shape`
     makes and to which `_with_ghosts` adds copies of parts, and the kernel ``finding``, with ``_scratch`` and
-    ``_meetings`` for as many pairs as the neighbour lists have (`_follow_lists`). ``recover_by`` is a kernel of
-    `recovery`.
+    ``_meetings`` for as many pairs as the neighbour lists have (`_follow_lists`).
     """
 
     size, rests, needs_inertia, sortable = "one's inner radius", True, True, False
@@ -77,15 +76,16 @@ class Touching:
 
     def _own_arrays(self) -> None:
         self._spare, self._filled = (touch_arrays(0, self.dimension) for _ in range(2))
-        self._kind, self._across = np.zeros(0, dtype=np.int8), np.zeros(0, dtype=bool)
+        self._across = np.zeros(0, dtype=bool)
 
     def derive(self, model, near) -> bool:
         """Follow the tables of the model; whether there are such bodies."""
         self.present = model.dimension == self.dimension and len(model.corners.body) > 0
         if not self.present:
             return False
-        self._open = isinstance(near.space, Open)
-        self.equations = type(self).equations if self._open else (CELLULAR,)
+        self._open, self._held = isinstance(near.space, Open), model.bodies.held > 0
+        self._mixed = self._open and bool(self._held.any())  # contacts of bodies that are held are of another kind
+        self.equations = type(self).equations + (CELLULAR,) * self._mixed if self._open else (CELLULAR,)
         self.rules = self._rules(model)._replace(four=self.four)
         self._shape(model)
         self._find = Settled(self.finding) if self._open else self.finding
@@ -102,7 +102,8 @@ class Touching:
         rules = self.rules._replace(material=np.append(material, material[there.ball]), joints=joints)
         total = self._search(self._with_ghosts(there), rules, near.flats, lay(there, near, pose, outlook))
         of_bodies(there, self.found)
-        self._across = self._images(near).any(axis=1) if near.length else np.zeros(0, dtype=bool)
+        self._apart = self._images(near)
+        self._across = self._apart.any(axis=1) if near.length else np.zeros(0, dtype=bool)
         return total
 
     def _images(self, near) -> np.ndarray:
@@ -130,15 +131,35 @@ class Touching:
 
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`."""
-        if not self._open:
-            raise InputError(f"recovery does not know {self.kind} in a periodic cell; leave it out.")
-        t, b = self.found, model.bodies
-        depth = -(t.gap + opening) / t.place[:, SIZE]
-        if depth.max(initial=0.0) <= above:
-            return 0.0
+        depth = -self.found.gap
+        depth[which] -= opening
+        depth /= self.found.place[:, SIZE]
+        return self._opened(model, (rows,), depth, keep, most) if depth.max(initial=0.0) > above else 0.0
+
+    def give_back(self, model, velocities, above, keep) -> float | None:
+        """Open what contacts have lost: see `ContactSet.give_back`."""
+        lost, size = self.found.lost, self.found.place[:, SIZE]
+        share = lost / size
+        if not share.max(initial=0.0) > above:
+            return None
+        work = self._opened(model, velocities, share, keep, np.inf)
+        lost[:] = np.maximum(0.0, share * size)
+        return work
+
+    def _opened(self, model, velocities, depth, keep, most) -> float:
+        """Move and turn bodies apart until no contact is deeper than ``keep``; ``depth`` (K,) becomes what is left.
+
+        With a body turn its spins in the ``velocities``, arrays (N, 8). Returns the work against gravity.
+        """
+        b, before = model.bodies, model.bodies.orientation.copy()
         inverse = np.empty((len(b.mass), 3, 3))
         invert_inertia(b.kind, b.inertia, b.orientation, self.dimension, inverse, b.held)
-        return self.recover_by(b.position, b.orientation, rows, t, inverse, depth, keep, most, model.gravity, b.mass)
+        apart = np.zeros((len(depth), 3)) if self._open else self._apart
+        work = recover_touches((b.position, b.orientation), self.found, apart, (by_direction(b), inverse), depth, keep,
+                               most, model.gravity, b.mass)  # fmt: skip
+        for rows in velocities if self.dimension == 3 else ():
+            turn_spins(before, b.orientation, rows)
+        return work
 
     def sizes(self, model) -> np.ndarray:
         """(S,) radii of the balls inside the convex parts."""
@@ -146,22 +167,19 @@ class Touching:
 
     def _make_room(self, total: int) -> None:
         self._spare = touch_arrays(int(ROOM * total) + 64, self.dimension)
-        self._kind = np.full(len(self._spare.status), self.equations[0], dtype=np.int8)
+        self._spare.kind[:] = self.equations[0]
 
     def _take(self, filled: Touches, total: int, planes: int) -> int:
         """Have the first ``total`` contacts of what was ``filled``."""
         self._spare, self._filled = self._filled, filled
         self._last, self.found = self.found, head_of(filled, total, planes, self._last)
+        if self._mixed:
+            held = self._held[self.found.a] | self._held[self.found.b]
+            self.found.kind[:] = np.where(held, CELLULAR, self.equations[0])
         return total
 
     @classmethod
     def _rules(cls, model) -> Rules:
-        if model.bodies.held.any():
-            held = int(model.bodies.identity[model.bodies.held > 0][0])
-            raise InputError(
-                f"Body {held} is held in some directions in a scene with {cls.kind}, whose contacts do not know it; "
-                "take balls or clusters, or fix, drive or free it in all directions."
-            )
         sticky = (model.laws[:, [COHESION, TENSION]] > 0).any(axis=1)
         return Rules(model.law_index, sticky, model.balls.material, joint_rows(model), False)
 
@@ -173,11 +191,12 @@ class Touching:
     def candidates(self) -> Candidates:
         """The active contacts."""
         t = self.found
-        return Candidates(t.a, t.b, t.gap, self._kind[: len(t.status)], self._across)
+        return Candidates(t.a, t.b, t.gap, t.kind, self._across)
 
     def counts(self) -> dict:
         """How many contacts belong to which equations."""
-        return {self.equations[0]: len(self.found.status)}
+        held = int(np.count_nonzero(self.found.kind == CELLULAR)) if self._mixed else 0
+        return {self.equations[0]: len(self.found.status) - held} | ({CELLULAR: held} if self._mixed else {})
 
     def points(self, near, places) -> np.ndarray:
         """(k, 3) where the contacts in these ``places`` act."""
@@ -203,9 +222,6 @@ class Touching:
     def overlaps(self, model) -> np.ndarray:
         """(K,) overlaps over the size of the smaller part."""
         return -self.found.gap / self.found.place[:, SIZE]
-
-    def give_back(self, model, above, keep) -> None:
-        """Nothing: quiet steps are improved, and lose little."""
 
     def remove(self, ball: np.ndarray, plane: np.ndarray) -> None:
         """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""
@@ -239,8 +255,8 @@ class Touching:
         self.forget()
         if f"{self.name}_index" in checkpoint:
             found = touch_arrays(len(checkpoint[f"{self.name}_status"]), self.dimension)
-            for column in self.kept:
-                getattr(found, column)[:] = checkpoint[f"{self.name}_{column}"]
+            for column in self.kept:  # old files do not say what was lost
+                getattr(found, column)[:] = checkpoint.get(f"{self.name}_{column}", 0)
             self.found = found._replace(planes=int(checkpoint[f"{self.name}_planes"][0]))
 
     def trial(self):
