@@ -118,7 +118,8 @@ def arrange(position, rows, reach, candidates, plans, numbers, tray, meeting):
     it counts and then puts behind those of the threads before it: the order does not hang on their number.
     """
     thread = meeting.thread
-    total, square, count, open_ = np.zeros(3), np.zeros(3), 0, 0.0
+    zero = 0 * thread  # a constant would be a type of its own, and what gets it compiled twice
+    total, square, count, open_ = np.zeros(3), np.zeros(3), zero, 0.0
     for some in literal_unroll(candidates):
         count += spread(position, some.b, total, square)
         begin, end = part(some.gap.size, meeting)
@@ -126,24 +127,29 @@ def arrange(position, rows, reach, candidates, plans, numbers, tray, meeting):
             open_ = max(open_, some.gap[k])
     tray.open_[thread] = open_
     meet(meeting, rows)
-    axis, width, first, slabs = grid(total, square, count, np.max(tray.open_), reach)
+    for other in range(tray.open_.size):
+        open_ = max(open_, tray.open_[other])
+    axis, width, first, slabs = grid(total, square, count, open_, reach)
     settle(position, rows, axis, 1.0 / width, first, slabs, tray.home, meeting)
-    counts = tray.counts[:, :, : slabs + 1]
-    counts[thread] = 0
+    counts = tray.counts
+    for kind in range(counts.shape[1]):
+        for slab in range(slabs + 1):
+            counts[thread, kind, slab] = 0
     meet(meeting, rows)
     for some in literal_unroll(candidates):
         begin, end = part(some.kind.size, meeting)
         count_slabs(some, tray.home, slabs, begin, end, counts[thread])
     meet(meeting, rows)
-    every = counts.sum(axis=0)
+    every = add_up(counts, slabs)
     group, cuts, at = group_slabs(every), np.empty(ALL + 1, dtype=np.int64), 0
     for plan in literal_unroll(plans):
         kind = numbers[at]
         at += 1
-        start, rank = cut_groups(every[kind], group, plan.cuts if thread == 0 else cuts), 0
+        start, rank = cut_groups(every[kind], group, plan.cuts if thread == 0 else cuts), zero
         for other in range(thread):
-            rank += counts[other, kind].sum()
-            start += counts[other, kind]
+            for slab in range(slabs + 1):
+                rank += counts[other, kind, slab]
+                start[slab] += counts[other, kind, slab]
         fill_order(candidates, tray.home, slabs, kind, start, rank, plan, meeting)
     meet(meeting, rows)
     at = 0
@@ -198,6 +204,20 @@ def stand_in_order(plan, meeting):
         interleave(order[begin:end], few[begin:])
         for k in range(begin, end):
             order[k] = k
+
+
+@kernel
+def add_up(counts, slabs):
+    """(kinds, slabs + 1) contacts, from the ``counts`` (threads, kinds, more) of each thread.
+
+    By loops, here and above: Numba's sums over an axis and of two arrays take seconds to compile.
+    """
+    out = np.zeros((counts.shape[1], slabs + 1), dtype=np.int64)
+    for thread in range(counts.shape[0]):
+        for kind in range(out.shape[0]):
+            for slab in range(slabs + 1):
+                out[kind, slab] += counts[thread, kind, slab]
+    return out
 
 
 @kernel

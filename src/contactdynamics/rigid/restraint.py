@@ -80,13 +80,15 @@ def label(group):
 
 @kernel
 def factors(sums):
-    """(G,) by what the impulses of each group are to be multiplied; ``sums`` (G, 3): see `Kernels`."""
-    out = np.ones(sums.shape[0])
+    """(G,) by what the impulses of each group are to be multiplied, and the least; ``sums`` (G, 3): see `Kernels`."""
+    out, least = np.empty(sums.shape[0]), 1.0
     for g in range(out.size):
         gain, size = sums[g, 0], sums[g, 1]
+        out[g] = 1.0
         if gain > ROUNDING * sums[g, 2]:
             out[g] = max(0.0, 1.0 - gain / size) if size > 0.0 else 0.0
-    return out
+            least = min(least, out[g])
+    return out, least
 
 
 @kernel
@@ -126,7 +128,8 @@ def gains(rows, free, kinds, kappa, one, room):
         join(kind.contacts.a, kind.contacts.b, group)
     count, known = label(group), not one
     if one:
-        group[:] = 0
+        for i in range(group.size):
+            group[i] = 0
         count = 1
     else:
         for kind in literal_unroll(kinds):
@@ -137,8 +140,8 @@ def gains(rows, free, kinds, kappa, one, room):
     sums = np.zeros((count, 3))
     for kind in literal_unroll(kinds):
         add_powers(free, rows, kind.contacts, seen, sums)
-    factor = factors(sums)
-    return group, factor, factor.min()
+    factor, least = factors(sums)
+    return group, factor, least
 
 
 @kernel

@@ -87,9 +87,10 @@ def sweep_all(rows, mobility, kinds, few, beta, changes, meeting):
         after_groups(meeting, rows, parity, changes)
     if some_shared(kinds):
         if meeting.thread == 0:
-            changes[SHARED] = 0.0
+            begin = SHARED + meeting.thread  # a constant would be a type of its own, and all sweeps compiled twice
+            changes[begin] = 0.0
             for kind in literal_unroll(kinds):
-                sweep_kind(rows, mobility, kind, SHARED, ALL, few, beta, changes)
+                sweep_kind(rows, mobility, kind, begin, begin + 1, few, beta, changes)
         meet(meeting, rows)
     total = 0.0
     for group in range(ALL):

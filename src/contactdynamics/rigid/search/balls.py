@@ -264,7 +264,7 @@ def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out,
             if fits:
                 total = move_down(out, at, counts[other], total)
         if threads > 1 and not fits:  # many are new: all by one
-            where = 0, balls, 0, room
+            where = thread, balls, thread, room  # from 0 on: a constant would be a type of its own, compiled anew
             total = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
         counts[threads] = counts[threads + 1] = total
         if flats.body.size > 0:
