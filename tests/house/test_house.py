@@ -60,7 +60,8 @@ INSIDE = {
         {"archive", "recorders", "resume", "siconos"}, {"problems"},
     ],
     "rigid": [
-        {"interrupts", "step", "space", "threads", "fetch", "search.contract", "search.touches", "search.laws",
+        {"fetch"},
+        {"interrupts", "step", "space", "threads", "search.contract", "search.touches", "search.laws",
          "search.solids", "ranks.world"},
         {"motion", "neighbours", "search.pairs", "search.outlines", "search.axes", "search.ghosts",
          "equations.contract", "equations.levers", "equations.local", "equations.spatial_rows"},

@@ -188,8 +188,9 @@ def separations(rows, contacts):
 
 
 @kernel
-def add_powers(free, rows, contacts, group, sums):
-    for k in range(contacts.a.size):
+def add_powers(free, rows, contacts, some, group, sums):
+    for n in range(some.size):
+        k = some[n]
         a, b, p = contacts.a[k], contacts.b[k], contacts.push[k]
         at = group[a] if rows[a, 6] > 0.0 else group[b]
         u, f = rows[a, 2] - rows[b, 2], free[a, 2] - free[b, 2]

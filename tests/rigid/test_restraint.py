@@ -6,8 +6,9 @@ import pytest
 import contactdynamics as cd
 from contactdynamics.rigid import contact_set, motion, restraint
 from contactdynamics.rigid.equations import diagonal
+from contactdynamics.rigid.threads import ALONE
 
-H, GRAVITY = 2e-3, 9.81
+H, GRAVITY, ONE = 2e-3, 9.81, ALONE._meetings[0]
 
 
 def base(dimension: int, **law) -> cd.Scene:
@@ -216,24 +217,26 @@ def test_what_is_restrained_is_found_and_measured_alone(penetration, monkeypatch
             monkeypatch.setattr(restraint, "tally", lambda *arguments: False)
         else:
             monkeypatch.setattr(restraint, "tally", lambda *a: corrected.append(tally(*a)) or corrected[-1])
-        found, room = [], restraint.room(sim.rows)
+        found, room = [], restraint.room(sim.rows, 1)
         for _ in range(60):
             sim.step()
             kinds = tuple(equations.kind() for equations in sim.contact_set.equations)
-            group, factor, _ = restraint.gains(sim.rows, sim._free, kinds, 2.0, False, room)
+            group, factor, _ = restraint.gains(sim.rows, sim._free, kinds, 2.0, False, room, ONE)
             by = rng.choice([0.9, 1.0, 1.1], len(factor))  # some have too much
             contacts = kinds[0].contacts._replace(row=kinds[0].contacts.row.copy())
             diagonal_shrink(contacts, group, by)
             rows = np.where(group[:, None] < 0, sim.rows, sim._free + by[group][:, None] * (sim.rows - sim._free))
             rows[:, 6:] = sim.rows[:, 6:]
             group, factor, _ = restraint.gains(
-                rows, sim._free, (kinds[0]._replace(contacts=contacts),), 2.0, False, room
+                rows, sim._free, (kinds[0]._replace(contacts=contacts),), 2.0, False, room, ONE
             )
-            sums, beyond = np.zeros((len(factor), 3)), np.zeros((len(rows), 2))
-            diagonal.add_powers(sim._free, rows, contacts, group, sums)  # of all groups
+            sums, powers = np.zeros((len(factor), 3)), np.zeros((len(rows), 2))
+            every = np.arange(len(contacts.a), dtype=np.uint32)
+            diagonal.add_powers(sim._free, rows, contacts, every, group, sums)  # of all groups
             assert np.array_equal(restraint.factors(sums)[0], factor) and restraint.factors(sums)[1] == factor.min()
-            assert diagonal.add_beyond(rows, contacts, group, beyond)
-            restraint.suspects(rows, sim._free, 2.0, group, len(factor), beyond, room.seen)
+            assert diagonal.add_beyond(rows, contacts, 0, len(contacts.a), group, powers)
+            restraint.add_own_powers(rows, sim._free, 2.0, group, 0, len(rows), powers)
+            restraint.suspects(powers, group, len(factor), room.seen)
             suspects.append(len(set(room.seen.tolist()) - {-1}) / len(factor))
             gained += (factor < 1).sum()
             found.append((sim.report.residual, sim.report.left, sim.report.iterations, sim.report.worst))

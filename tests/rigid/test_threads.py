@@ -95,7 +95,7 @@ def test_no_thread_is_left_behind(monkeypatch):
                 sim.step()
             except RuntimeError:
                 break
-        pool = list(sim._team._pool._threads)
+        pool = sim._team._crew.threads
         assert pool and all(thread.is_alive() for thread in pool)
         del sim
         gc.collect()

@@ -17,6 +17,7 @@ from ..state import FREE, Bodies, Body, Contacts, Energy, Frame, Model, read_onl
 from . import motion, questions
 from .cell import CellMotion, CellView
 from .contact_set import ContactSet
+from .fetch import lines
 from .ledger import Ledger
 from .loading import Loading
 from .roster import Roster
@@ -47,7 +48,7 @@ class Access:
         self.loading.derive()
         self.watch.derive(self.bodies, self.model.balls, self.contact_set.sizes(self.model))
         rows = len(self.rows) + (3 if self._cell_moves else 0)  # those of a moving cell come last
-        self._before, self._free, self._wide = (np.zeros((rows, 8)) for _ in range(3))
+        self._before, self._free, self._wide = (lines(rows) for _ in range(3))
         self._before[: len(self.rows)] = self._free[: len(self.rows)] = self.rows  # fixed bodies stay as they are
         self._set_out, self._arriving = Settled(motion.set_out), Settled(motion.arrive)
         self._parts = np.empty((BLOCKS, 3))

@@ -213,7 +213,7 @@ class ContactSet:
         if not self.count:
             return None, -1, NOTHING
         if self._scratch is None:
-            self._scratch, self._room = scratch_arrays(rows, len(self.equations)), restraint.room(rows)
+            self._scratch, self._room = scratch_arrays(rows, len(self.equations)), None
         tolerance = settings.tolerance
         first = bool(self._resting) and not any(np.count_nonzero(search.status) for search in self._resting)
         if first:
@@ -358,16 +358,23 @@ class ContactSet:
         Returns the errors of what is there then, as a `Solution`; None where there are no such groups.
         """
         cell, scratch = self.cell_mass is not None and bool(self.cell_mass.any()), self._scratch
-        group, factor, least = self._gains(rows, step.free, kinds, mobility.kappa, cell, self._room)
+        team = settings.team.of(self.count, SMALL)
+        if self._room is None or len(self._room.groups) != team.threads:
+            self._room = restraint.room(rows, len(kinds), team.threads)
+        group, factor, least = team.share(self._gains, rows, step.free, kinds, mobility.kappa, cell, self._room)
         if least >= 1.0:
             return None
-        alone = rows, step.free, mobility, kinds, group, factor, scratch.sums, scratch.pushes
+        found_by = zip(kinds, self._room.counts[:, 0].tolist(), strict=True)
+        some = tuple([restraint.restrained(kind.plan.few[:count], kind.contacts.a, kind.contacts.b, group, factor)
+                      for kind, count in found_by])  # fmt: skip
+        bodies = restraint.slowed(rows, group, factor)
+        alone = rows, step.free, mobility, kinds, some, bodies, scratch.sums, scratch.pushes
         few = self.count > SMALL and judge(goal, scratch.sums, scratch.pushes)[0].residual == found.residual
         few = few and restraint.tally(*alone, -1.0)
-        for equations in self.equations:
+        for equations, contacts in zip(self.equations, some, strict=True):
             if equations.count:
-                equations.shrink(rows, group, factor)
-        restraint.slow(rows, step.free, group, factor)
+                equations.shrink(contacts, group, factor)
+        restraint.slow(rows, step.free, bodies, group, factor)
         if not few:
             return self._measured(rows, mobility, kinds, goal, settings)
         restraint.tally(*alone, 1.0)

@@ -1,14 +1,27 @@
-"""Ask the memory for what a loop will need some rounds later.
+"""Lines of cache: rows that stand on them, and asking the memory for what a loop will need some rounds later.
 
 A step goes through more memory than the caches of a core hold. A loop over contacts finds its bodies all over it, and
 does so much for each contact that the processor looks ahead by one or two of them only: it would wait for each body.
 """
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
 AHEAD = 8  # contacts: about as long as the memory takes
+LINE = 64  # bytes of a line of cache
+
+
+def lines(rows: int, columns: int = 8, dtype=float) -> np.ndarray:
+    """Zeros (rows, columns) that begin on a line of cache: a row of 8 numbers is one line, and no two threads' line.
+
+    NumPy's arrays begin at any multiple of 16 bytes, where each such row lies on two lines.
+    """
+    size = rows * columns * np.dtype(dtype).itemsize
+    memory = np.zeros(size + LINE, dtype=np.uint8)
+    begin = -memory.ctypes.data % LINE
+    return memory[begin : begin + size].view(dtype).reshape(rows, columns)
 
 
 def fetch(array, row):

@@ -23,7 +23,8 @@ import numpy as np
 from numba import literal_unroll
 
 from .._jit import kernel
-from .equations.contract import ALL, add_beyond, add_powers, measure
+from .equations.contract import ALL, GROUPS, SHARED, add_beyond, add_powers, measure
+from .threads import meet, part
 
 ROUNDING = 1e-14  # of the powers summed without sign: not a gain
 SURE = 1e-9  # of the same, taken from the bodies: a loss of more than this is a loss
@@ -34,15 +35,21 @@ class Room(NamedTuple):
     """What is noted of the bodies: made once, since new memory takes longer than what is done with it."""
 
     own: np.ndarray  # (N,) its row where a body moves freely, else -1
-    group: np.ndarray  # (N,)
+    every: np.ndarray  # (N,) all rows
+    groups: np.ndarray  # (threads, N) by the contacts of each thread; the first gets those by all
     seen: np.ndarray  # (N,) that of `suspects`
-    beyond: np.ndarray  # (N, 2) see `Kernels`
+    powers: np.ndarray  # (N, 2) on each body, with sign and without
+    counts: np.ndarray  # (kinds, threads) contacts that each thread has found, then all of them
 
 
-def room(rows: np.ndarray) -> Room:
-    """For the bodies ``rows`` (N, 8)."""
-    own = np.where(rows[:, 6] > 0.0, np.arange(len(rows)), -1).astype(np.int32)
-    return Room(own, np.empty_like(own), np.empty_like(own), np.empty((len(rows), 2)))
+def room(rows: np.ndarray, kinds: int, threads: int = 1) -> Room:
+    """For the bodies ``rows`` (N, 8) and so many kinds of contacts."""
+    every = np.arange(len(rows), dtype=np.int32)
+    own = np.where(rows[:, 6] > 0.0, every, -1).astype(np.int32)
+    groups = np.empty((threads, len(rows)), dtype=np.int32)
+    return Room(
+        own, every, groups, np.empty_like(own), np.empty((len(rows), 2)), np.zeros((kinds, threads), dtype=np.int64)
+    )
 
 
 @kernel
@@ -92,73 +99,150 @@ def factors(sums):
 
 
 @kernel
-def suspects(rows, free, kappa, group, count, beyond, out):
-    """Into ``out`` the ``group``, -1 where it surely gains nothing; where all bodies in contact are balls.
-
-    ``beyond`` (N, 2): see `Kernels`.
-    """
-    sums = np.zeros((count, 2))
-    for i in range(group.size):
-        g = group[i]
-        if g >= 0:
-            mass, power, size = 1.0 / rows[i, 6], beyond[i, 0], beyond[i, 1]
+def add_own_powers(rows, free, kappa, own, begin, end, powers):
+    """Add what impulses do to the free bodies from row ``begin`` on, before ``end``: (u - u_free) . M u of balls."""
+    for i in range(begin, end):
+        if own[i] >= 0:
+            mass, power, size = 1.0 / rows[i, 6], powers[i, 0], powers[i, 1]
             turning = mass / kappa
             for c in range(3):
                 x = mass * (rows[i, c] - free[i, c]) * rows[i, c]
                 y = turning * (rows[i, 3 + c] - free[i, 3 + c]) * rows[i, 3 + c]
                 power, size = power + x + y, size + abs(x) + abs(y)
-            sums[g, 0] += power
-            sums[g, 1] += size
+            powers[i, 0], powers[i, 1] = power, size
+
+
+@kernel
+def suspects(powers, group, count, out):
+    """Into ``out`` the ``group``, -1 where it surely gains nothing; where all bodies in contact are balls."""
+    sums = np.zeros((count, 2))
+    for i in range(group.size):
+        g = group[i]
+        if g >= 0:
+            sums[g, 0] += powers[i, 0]
+            sums[g, 1] += powers[i, 1]
     for i in range(group.size):
         g = group[i]
         out[i] = g if g >= 0 and sums[g, 0] > -SURE * sums[g, 1] else -1
 
 
 @kernel
-def gains(rows, free, kinds, kappa, one, room):
+def find_powers(rows, free, kinds, kappa, room, meeting):
+    """The powers on all bodies, into the ``room``; whether they are known: all bodies in contact are balls.
+
+    A body gets what targets and other bodies do from its even group of contacts, then from its odd one.
+    """
+    own, powers, known = room.own, room.powers, True
+    begin, end = part(own.size, meeting)
+    powers[begin:end] = 0.0
+    first, after = part(GROUPS, meeting)
+    for parity in range(2):
+        meet(meeting, rows)
+        for kind in literal_unroll(kinds):
+            low, high = kind.plan.cuts[parity * GROUPS + first], kind.plan.cuts[parity * GROUPS + after]
+            known &= add_beyond(rows, kind.contacts, low, high, own, powers)
+    meet(meeting, rows)
+    if meeting.thread == 0:
+        for kind in literal_unroll(kinds):
+            add_beyond(rows, kind.contacts, kind.plan.cuts[SHARED], kind.plan.cuts[ALL], own, powers)
+    meet(meeting, rows)
+    if known:
+        add_own_powers(rows, free, kappa, own, begin, end, powers)
+    return known
+
+
+@kernel
+def contacts_of(a, b, group, meeting, out):
+    """Those contacts of a thread's part that have a ``group`` into its part of ``out`` (m,); returns how many."""
+    begin, end = part(a.size, meeting)
+    count = 0
+    for k in range(np.uint64(begin), np.uint64(end)):
+        out[begin + count] = k
+        count += group[a[k]] >= 0 or group[b[k]] >= 0
+    return count
+
+
+@kernel
+def put_together(out, counts, m):
+    """Move what threads have found in their parts of ``out`` (m,) to its begin; returns it."""
+    total, threads = counts[0], counts.size
+    for other in range(1, threads):
+        begin = m * other // threads
+        for k in range(counts[other]):
+            out[total + k] = out[begin + k]
+        total += counts[other]
+    return out[:total]
+
+
+@kernel
+def join_all(rows, free, kinds, kappa, one, room, meeting):
+    """The groups, into the ``room``, and how many there are: see `gains`. Those that may gain are seen."""
+    thread, known = meeting.thread, not one
+    group, seen = room.groups[thread], room.seen
+    group[:] = room.own
+    for kind in literal_unroll(kinds):
+        begin, end = part(kind.contacts.a.size, meeting)
+        join(kind.contacts.a[begin:end], kind.contacts.b[begin:end], group)
+    if known:
+        known = find_powers(rows, free, kinds, kappa, room, meeting)
+    meet(meeting, rows)
+    count = 1
+    if thread == 0:
+        for other in range(1, meeting.threads):
+            join(room.every, room.groups[other], group)
+        count = label(group)
+        if one:
+            group[:] = 0
+            count = 1
+        if known:
+            suspects(room.powers, group, count, seen)
+        else:
+            seen[:] = group
+    meet(meeting, rows)
+    return count
+
+
+@kernel
+def gains(rows, free, kinds, kappa, one, room, meeting):
     """The group (N,) of each body, those that hang together by contacts, the factor (G,) of each, and the least one.
 
-    Bodies that do not move freely have none, -1. ``one``: all hang together, by a cell that moves.
+    Bodies that do not move freely have none, -1. ``one``: all hang together, by a cell that moves. The first thread
+    joins what the others have found; the contacts of groups that may gain are left in ``few`` of the plans.
     """
-    own, group, beyond, seen = room.own, room.group, room.beyond, room.group
-    for i in range(group.size):
-        group[i] = own[i]
-        beyond[i, 0] = beyond[i, 1] = 0.0
+    thread, counts, at = meeting.thread, room.counts, 0
+    count = join_all(rows, free, kinds, kappa, one, room, meeting)
     for kind in literal_unroll(kinds):
-        join(kind.contacts.a, kind.contacts.b, group)
-    count, known = label(group), not one
-    if one:
-        for i in range(group.size):
-            group[i] = 0
-        count = 1
-    else:
+        counts[at, thread] = contacts_of(kind.contacts.a, kind.contacts.b, room.seen, meeting, kind.plan.few)
+        at += 1
+    meet(meeting, rows)
+    factor, least = np.ones(1), 1.0
+    if thread == 0:
+        sums, at = np.zeros((count, 3)), 0
         for kind in literal_unroll(kinds):
-            known &= add_beyond(rows, kind.contacts, group, beyond)
-    if known:
-        seen = room.seen
-        suspects(rows, free, kappa, group, count, beyond, seen)
-    sums = np.zeros((count, 3))
-    for kind in literal_unroll(kinds):
-        add_powers(free, rows, kind.contacts, seen, sums)
-    factor, least = factors(sums)
-    return group, factor, least
+            some = put_together(kind.plan.few, counts[at], kind.contacts.a.size)
+            add_powers(free, rows, kind.contacts, some, room.seen, sums)
+            counts[at, 0] = some.size
+            at += 1
+        factor, least = factors(sums)
+    return room.groups[0], factor, least
 
 
 @kernel
-def slow(rows, free, group, factor):
-    """Velocities of the impulses multiplied by the ``factor`` (G,) of each group."""
-    for i in range(rows.shape[0]):
-        if rows[i, 6] > 0.0 and factor[group[i]] < 1.0:
-            s = factor[group[i]]
-            for c in range(6):
-                rows[i, c] = free[i, c] + s * (rows[i, c] - free[i, c])
+def slow(rows, free, bodies, group, factor):
+    """Velocities of the ``bodies`` when impulses are multiplied by the ``factor`` (G,) of each group."""
+    for k in range(bodies.size):
+        i = bodies[k]
+        s = factor[group[i]]
+        for c in range(6):
+            rows[i, c] = free[i, c] + s * (rows[i, c] - free[i, c])
 
 
 @kernel
-def restrained(a, b, group, factor):
-    """The contacts of the groups whose ``factor`` is below one."""
-    out, count = np.empty(a.size, dtype=np.uint32), 0
-    for k in range(a.size):
+def restrained(some, a, b, group, factor):
+    """The contacts among ``some`` of the groups whose ``factor`` is below one."""
+    out, count = np.empty(some.size, dtype=np.uint32), 0
+    for n in range(some.size):
+        k = some[n]
         g = group[a[k]] if group[a[k]] >= 0 else group[b[k]]
         if factor[g] < 1.0:
             out[count] = k
@@ -167,9 +251,19 @@ def restrained(a, b, group, factor):
 
 
 @kernel
-def tally_kind(rows, mobility, kind, group, factor, sums, sign):
-    """`tally` of the contacts of one kind, and its ``sums`` (ALL, 8)."""
-    some = restrained(kind.contacts.a, kind.contacts.b, group, factor)
+def slowed(rows, group, factor):
+    """The bodies of these groups."""
+    out, count = np.empty(group.size, dtype=np.uint32), 0
+    for i in range(group.size):
+        if group[i] >= 0 and factor[group[i]] < 1.0 and rows[i, 6] > 0.0:
+            out[count] = i
+            count += 1
+    return out[:count]
+
+
+@kernel
+def tally_kind(rows, mobility, kind, some, sums, sign):
+    """`tally` of the contacts ``some`` of one kind, and its ``sums`` (ALL, 8)."""
     if some.size == 0:
         return True
     e, s, w, l, b, k, c, d = measure(rows, mobility, kind.contacts, some, kind.plan.shares)
@@ -189,18 +283,19 @@ def tally_kind(rows, mobility, kind, group, factor, sums, sign):
 
 
 @kernel
-def tally(rows, free, mobility, kinds, group, factor, sums, pushes, sign):
+def tally(rows, free, mobility, kinds, some, bodies, sums, pushes, sign):
     """Add what is restrained to the ``sums`` of the residual and to the ``pushes`` (see `solvers.Scratch`).
 
-    With ``sign`` -1, before the impulses are multiplied, it is taken off. Returns whether that is worth it: where it is
-    most of them, the difference would not be exact, and the contact that loses most may be another one.
+    ``some`` are the contacts of each kind, ``bodies`` the rows that are restrained. With ``sign`` -1, before the
+    impulses are multiplied, it is taken off. Returns whether that is worth it: where it is most of them, the difference
+    would not be exact, and the contact that loses most may be another one.
     """
     at, well = 0, True
     for kind in literal_unroll(kinds):
-        well &= tally_kind(rows, mobility, kind, group, factor, sums[at], sign)
+        well &= tally_kind(rows, mobility, kind, some[at], sums[at], sign)
         at += 1
-    for i in range(group.size):
-        if group[i] >= 0 and factor[group[i]] < 1.0 and rows[i, 6] > 0.0:
-            x, y, z = rows[i, 0] - free[i, 0], rows[i, 1] - free[i, 1], rows[i, 2] - free[i, 2]
-            pushes[0] += sign * (x * x + y * y + z * z) / rows[i, 6]
+    for k in range(bodies.size):
+        i = bodies[k]
+        x, y, z = rows[i, 0] - free[i, 0], rows[i, 1] - free[i, 1], rows[i, 2] - free[i, 2]
+        pushes[0] += sign * (x * x + y * y + z * z) / rows[i, 6]
     return well

@@ -9,6 +9,7 @@ import numpy as np
 from ..scenes.tables import Tables, join_all, kept, ordered, shifted
 from ..state import Bodies, Model, Springs
 from . import motion
+from .fetch import lines
 
 
 class Roster:
@@ -20,7 +21,8 @@ class Roster:
         self.ball_number = np.arange(len(model.balls.radius))  # in the order in which they came
 
     def _set(self, model: Model, rows: np.ndarray) -> None:
-        self.model, self.rows = model, rows
+        self.model, self.rows = model, lines(len(rows))
+        self.rows[:] = rows
         self.order = np.argsort(model.bodies.identity)  # rows in the order of the numbers
 
     @property

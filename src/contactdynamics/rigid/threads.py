@@ -13,7 +13,8 @@ and after the choice of contacts that need more work. For threads each of them i
 import contextlib
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor, wait
+import threading
+import weakref
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +22,13 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from .._jit import kernel
+from .fetch import lines
 
 BLOCKS, LEAST = 16, 64  # parts of a loop in which sums are taken, whatever the number of threads; their least length
-COME, STOP, ROUND = 0, 1, 8  # places in the array of counters, on two lines of cache
-SPINS = 20_000  # looks at the counter before a thread sleeps, 17 us: a sleep of 1 us takes some 60
+COME, STOP, ROUND, JOB, DONE = 0, 1, 8, 16, 24  # places in the array of counters, on lines of cache of their own
+PAUSE = 40_000  # looks, 30 us: by then the first thread has left Python, of which there is one at a time
+NAPS = 30  # short sleeps, of some 60 us each, before a thread without work waits for a bell
+SPINS = 120_000  # looks at the counter before a thread sleeps, 100 us: a sleep of 1 us takes some 60
 
 # A function of the operating system: usleep(us), Sleep(ms). Not sched_yield: on a machine with other work a thread that
 # yields comes back after the time slices of all others, and 10 000 meetings took 24 s in the place of 1.
@@ -35,7 +39,7 @@ SHORTEST = np.uint32(0 if sys.platform == "win32" else 1)
 class Meeting(NamedTuple):
     """Who works on a kernel: the counters of all, the number of this worker and of all."""
 
-    counters: np.ndarray  # (16,)
+    counters: np.ndarray  # (32,)
     thread: int
     threads: int
 
@@ -84,6 +88,28 @@ def meet(meeting, rows):
             if _load(counters, STOP) != 0:
                 return
             _sleep(SHORTEST)
+
+
+@kernel
+def _until(counters, at, value, naps, pause):
+    """Wait until counters[at] is ``value``, and ``pause`` looks more; False where it is not after so many ``naps``."""
+    spins = 0
+    while _load(counters, at) != value:
+        spins += 1
+        if spins > SPINS:
+            if spins > SPINS + naps:
+                return False
+            _sleep(SHORTEST)
+    for _ in range(pause):
+        if _load(counters, STOP) != 0:
+            break
+    return True
+
+
+@kernel
+def _count(counters, at):
+    """Count one more."""
+    _add(counters, at, 1)
 
 
 @kernel
@@ -170,10 +196,10 @@ class Team:
         self._begin()
 
     def _begin(self) -> None:
-        counters = np.zeros(16, dtype=np.int64)
-        self._meetings = [Meeting(counters, k, self.threads) for k in range(self.threads)]
-        self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
+        self._crew = Crew(self.threads - 1)
+        self._meetings = [Meeting(self._crew.counters, k, self.threads) for k in range(self.threads)]
         self._process = os.getpid()
+        self._dismissal = weakref.finalize(self, self._crew.dismiss)
 
     leads = True  # whether this process records and tells: see `ranks.world`
 
@@ -201,35 +227,92 @@ class Team:
         if self.threads == 1:
             return function(*arguments, self._meetings[0])
         if self._process != os.getpid():
+            self._dismissal.detach()
             self._begin()  # a process that was forked off has the threads of its parent no more
         return self._run(function, arguments, self._meetings)
 
     def _run(self, function, arguments, meetings):
         """The result of the first of these workers; an error of one lets all others go, and is raised."""
-        others, counters = [], meetings[0].counters
+        crew, counters = self._crew, self._crew.counters
         try:
-            for meeting in meetings[1:]:
-                others.append(self._pool.submit(_work, function, arguments, meeting))
+            crew.begin(function, arguments, meetings)
             result = function(*arguments, meetings[0])
         except BaseException:
             counters[STOP] = 1
             raise
         finally:
-            wait(others)
+            errors = crew.end()
             if counters[STOP]:
-                counters[:] = 0
-        for other in others:
-            other.result()
+                counters[:JOB] = 0
+        if errors:
+            raise errors[0]
         return result
 
 
-def _work(function, arguments, meeting):
-    """A worker that is not the first one."""
-    try:
-        return function(*arguments, meeting)
-    except BaseException:
-        meeting.counters[STOP] = 1
-        raise
+class Crew:
+    """Threads that wait for work: they look out for it as those do that meet, then sleep until a bell rings.
+
+    From one kernel to the next of a step some 50 us pass, and to wake a thread by the operating system takes as long.
+    """
+
+    def __init__(self, size: int):
+        self.counters, self._job, self._errors = lines(4, dtype=np.int64).ravel(), None, []
+        self._bells, self._asleep = [threading.Event() for _ in range(size)], [False] * size
+        self._number = 0  # of the work that was given out last
+        self.threads = [threading.Thread(target=_serve, args=(self, k), daemon=True) for k in range(size)]
+        for thread in self.threads:
+            thread.start()
+
+    def begin(self, function, arguments, meetings) -> None:
+        """Let all threads call the ``function``, each with its own one of the ``meetings`` but the first."""
+        self._job, self.counters[DONE] = (function, arguments, meetings), 0
+        self._number += 1
+        self._call()
+
+    def _call(self) -> None:
+        self.counters[JOB] = self._number
+        for bell, asleep in zip(self._bells, self._asleep, strict=True):
+            if asleep:
+                bell.set()
+
+    def end(self) -> list:
+        """Wait until all are done, if they have begun; returns their errors."""
+        if self.counters[JOB] == self._number:
+            _until(self.counters, DONE, len(self.threads), 1 << 62, 0)
+        self._job, self._errors, errors = None, [], self._errors
+        return errors
+
+    def dismiss(self) -> None:
+        """End the threads, which wait."""
+        self._job = None
+        self._number += 1
+        self._call()
+
+    def work(self, place: int, number: int) -> bool:
+        """Wait for the work of this ``number`` and do it; False where there is no more of it."""
+        while not _until(self.counters, JOB, number, NAPS, PAUSE):
+            self._asleep[place] = True
+            if self.counters[JOB] != number:
+                self._bells[place].wait()
+            self._asleep[place] = False
+            self._bells[place].clear()
+        if self._job is None:
+            return False
+        function, arguments, meetings = self._job
+        try:
+            function(*arguments, meetings[place + 1])
+        except BaseException as error:
+            self._errors.append(error)
+            self.counters[STOP] = 1
+        _count(self.counters, DONE)
+        return True
+
+
+def _serve(crew: Crew, place: int) -> None:
+    """A thread of the crew."""
+    number = 1
+    while crew.work(place, number):
+        number += 1
 
 
 def cores() -> int:

@@ -111,8 +111,8 @@ class Equations(Protocol):
     def kind(self) -> Kind:
         """The arrays of the active contacts, for the solvers."""
 
-    def shrink(self, rows, group, factor) -> None:
-        """Multiply the impulses of each group by its ``factor`` (G,)."""
+    def shrink(self, some, group, factor) -> None:
+        """Multiply the impulses of the contacts ``some`` by the ``factor`` (G,) of their group."""
 
     def store(self, found, rows, mobility, tolerance, team) -> tuple[float, float]:
         """Keep impulse and status as memory; returns the largest distance to a cone and the sum of |P|^2."""
@@ -146,12 +146,13 @@ class Kernels(NamedTuple):
     |natural map|^2, |P|^2, the contact that loses most and what it loses, |b(U, P)|, P.P / rho, what is lost, and the
     number of contacts that sink. A contact loses |b(U, P)| + |natural map|^2 / rho, an energy: what the law would not
     do with this P and U, and where P = 0 the motion that it would stop; ``shares`` gets it.
-    ``add_powers(free, rows, contacts, group, sums)`` adds P . (U - r), P . (U - U_free) and |P| |U - r| to the ``sums``
-    (G, 3) of their groups; ``group`` (N,) has the group of each body, one that does not move freely has none, -1.
-    ``add_beyond(rows, contacts, group, sums)``, where there is one, says that P . (U - r) of all contacts is the power
-    of their impulses on homogeneous balls, and what it adds to the ``sums`` (N, 2) of their free bodies: that of the
-    targets, and of bodies that do not move freely; with sign and without. Then ``group`` may be -1 for whole groups,
-    which are left out of `add_powers`.
+    ``add_powers(free, rows, contacts, some, group, sums)`` adds P . (U - r), P . (U - U_free) and |P| |U - r| of the
+    contacts ``some`` to the ``sums`` (G, 3) of their groups; ``group`` (N,) has the group of each body, one that does
+    not move freely has none, -1.
+    ``add_beyond(rows, contacts, begin, end, group, sums)``, where there is one, says that P . (U - r) of all contacts
+    is the power of their impulses on homogeneous balls, and what those from ``begin`` on, before ``end``, add to the
+    ``sums`` (N, 2) of their free bodies: that of the targets, and of bodies that do not move freely; with sign and
+    without. Contacts stand in the order of the sweeps then.
     ``store(rows, contacts, kappa, tolerance, found)`` and ``separations(rows, contacts)`` are verbs of `Equations`.
     """
 
@@ -176,15 +177,15 @@ def measure(rows, mobility, contacts, some, shares):
     return KERNELS[type(contacts)].measure(rows, mobility, contacts, some, shares)
 
 
-def add_powers(free, rows, contacts, group, sums):
+def add_powers(free, rows, contacts, some, group, sums):
     """The powers of the kind to which ``contacts`` belong: see `Kernels`."""
-    return KERNELS[type(contacts)].add_powers(free, rows, contacts, group, sums)
+    return KERNELS[type(contacts)].add_powers(free, rows, contacts, some, group, sums)
 
 
-def add_beyond(rows, contacts, group, sums):
+def add_beyond(rows, contacts, begin, end, group, sums):
     """What `add_powers` has beyond powers on balls: see `Kernels`; whether this is known for these ``contacts``."""
     chosen = KERNELS[type(contacts)].add_beyond
-    return contacts.a.size == 0 if chosen is None else chosen(rows, contacts, group, sums)
+    return contacts.a.size == 0 if chosen is None else chosen(rows, contacts, begin, end, group, sums)
 
 
 @overload(sweep)
@@ -200,17 +201,17 @@ def _compiled_measure(rows, mobility, contacts, some, shares):
 
 
 @overload(add_powers)
-def _compiled_powers(free, rows, contacts, group, sums):
+def _compiled_powers(free, rows, contacts, some, group, sums):
     chosen = KERNELS[contacts.instance_class].add_powers
-    return lambda free, rows, contacts, group, sums: chosen(free, rows, contacts, group, sums)
+    return lambda free, rows, contacts, some, group, sums: chosen(free, rows, contacts, some, group, sums)
 
 
 @overload(add_beyond)
-def _compiled_beyond(rows, contacts, group, sums):
+def _compiled_beyond(rows, contacts, begin, end, group, sums):
     chosen = KERNELS[contacts.instance_class].add_beyond
     if chosen is None:
-        return lambda rows, contacts, group, sums: contacts.a.size == 0
-    return lambda rows, contacts, group, sums: chosen(rows, contacts, group, sums)
+        return lambda rows, contacts, begin, end, group, sums: contacts.a.size == 0
+    return lambda rows, contacts, begin, end, group, sums: chosen(rows, contacts, begin, end, group, sums)
 
 
 START = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0  # of the sums of `measure`, before the first contact

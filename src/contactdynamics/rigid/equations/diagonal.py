@@ -16,7 +16,7 @@ from numba.extending import overload
 from ..._jit import Settled, kernel
 from ...scenes.materials import FRICTION_1, RHO, STATIC
 from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
-from ..fetch import AHEAD, fetch
+from ..fetch import AHEAD, fetch, lines
 from ..search.contract import DIAGONAL
 from ..search.pairs import kept
 from ..threads import BLOCKS, block, meet, part
@@ -56,7 +56,7 @@ class DiagonalContacts(NamedTuple):
 def diagonal_contacts(room: int) -> DiagonalContacts:
     """Empty arrays for ``room`` contacts."""
     rows = [np.empty(room, dtype=np.uint32) for _ in range(3)]  # unsigned: no test for negative indices
-    return DiagonalContacts(*rows, np.empty((room, 8)), np.empty(room), np.zeros(room, dtype=np.int8))
+    return DiagonalContacts(*rows, lines(room), np.empty(room), np.zeros(room, dtype=np.int8))
 
 
 def with_image(rows, contacts, k, x, y, z):
@@ -492,14 +492,13 @@ def write_frames(row, flat, out):
 
 
 @kernel
-def add_powers(free, rows, contacts, group, sums):
-    """Add P . (U - r), P . (U - U_free) and |P| |U - r| of the contacts to ``sums`` (G, 3) of their groups."""
+def add_powers(free, rows, contacts, some, group, sums):
+    """Add P . (U - r), P . (U - U_free) and |P| |U - r| of ``some`` contacts to ``sums`` (G, 3) of their groups."""
     row, one, two = contacts.row, contacts.a, contacts.b  # no views of rows: see `store_contacts`
-    for k in range(one.size):
+    for n in range(some.size):
+        k = some[n]
         a, b = one[k], two[k]
         at = group[a] if group[a] >= 0 else group[b]
-        if at < 0:
-            continue
         nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
         x, y, z = slip(rows, a, b, nx, ny, nz)
         fx, fy, fz = slip(free, a, b, nx, ny, nz)
@@ -513,10 +512,10 @@ def add_powers(free, rows, contacts, group, sums):
 
 
 @kernel
-def add_beyond(rows, contacts, group, sums):
+def add_beyond(rows, contacts, begin, end, group, sums):
     """Add to the ``sums`` (N, 2) of free bodies the powers that targets and other bodies have: see `Kernels`."""
     row, one, two = contacts.row, contacts.a, contacts.b
-    for k in range(np.uint64(one.size)):
+    for k in range(np.uint64(begin), np.uint64(end)):
         a, b, r = one[k], two[k], row[k, TARGET]
         first, second = group[a] >= 0, group[b] >= 0
         if r == 0.0 and first and second:

@@ -395,10 +395,11 @@ def lose(rows, contacts, h, lost):
 
 
 @kernel
-def add_powers(free, rows, contacts, group, sums):
+def add_powers(free, rows, contacts, some, group, sums):
     """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them."""
     u, f, s, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    for k in range(contacts.pair.size):
+    for at in range(some.size):
+        k = some[at]
         a, b, frame = contacts.a[k], contacts.b[k], contacts.frame[k]
         one = sums[group[a] if rows[a, 6] > 0.0 else group[b]]
         contact_velocity(rows, contacts, k, u)

@@ -34,13 +34,13 @@ def status_of(impulse, friction, glue):
 
 
 @kernel
-def shrink(a, b, group, factor, impulses):
-    """Multiply the ``impulses`` (m, c) of contacts of bodies ``a`` and ``b`` (m,) by the ``factor`` of their group."""
-    for k in range(a.size):
+def shrink(some, a, b, group, factor, impulses):
+    """Multiply the ``impulses`` (m, c) of the contacts ``some`` by the ``factor`` of their group."""
+    for at in range(some.size):
+        k = some[at]
         s = factor[group[a[k]] if group[a[k]] >= 0 else group[b[k]]]
-        if s < 1.0:
-            for c in range(impulses.shape[1]):
-                impulses[k, c] *= s
+        for c in range(impulses.shape[1]):
+            impulses[k, c] *= s
 
 
 def head(table, count: int):
@@ -121,10 +121,10 @@ class Held:
         """(count,) U_n."""
         return self.kernels.separations(rows, self.active)
 
-    def shrink(self, rows, group, factor) -> None:
-        """Multiply the impulses of each group by its ``factor`` (G,)."""
+    def shrink(self, some, group, factor) -> None:
+        """Multiply the impulses of the contacts ``some`` by the ``factor`` (G,) of their group."""
         for impulses in self.acting():
-            shrink(self.active.a, self.active.b, group, factor, impulses)
+            shrink(some, self.active.a, self.active.b, group, factor, impulses)
 
 
 class Parted:

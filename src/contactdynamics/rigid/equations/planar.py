@@ -428,10 +428,11 @@ def separations(rows, contacts):
 
 
 @kernel
-def add_powers(free, rows, contacts, group, sums):
+def add_powers(free, rows, contacts, some, group, sums):
     """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them."""
     row, law = contacts.row, contacts.law
-    for k in range(contacts.a.size):
+    for n in range(some.size):
+        k = some[n]
         a, b, m = contacts.a[k], contacts.b[k], law[k, MOMENT]
         at = group[a] if rows[a, 6] > 0.0 else group[b]
         u_n, u_t = velocity(rows, a, b, row, k)

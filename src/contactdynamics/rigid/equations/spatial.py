@@ -393,10 +393,11 @@ def separations(rows, contacts):
 
 
 @kernel
-def add_powers(free, rows, contacts, group, sums):
+def add_powers(free, rows, contacts, some, group, sums):
     """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them."""
     row, law = contacts.row, contacts.law
-    for k in range(contacts.a.size):
+    for n in range(some.size):
+        k = some[n]
         a, b = contacts.a[k], contacts.b[k]
         at = group[a] if rows[a, 6] > 0.0 else group[b]
         u, f = velocity(rows, a, b, row, k), velocity(free, a, b, row, k)

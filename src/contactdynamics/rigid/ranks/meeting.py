@@ -21,7 +21,7 @@ EVEN, ODD, MEASURED, CHOICE = range(4)  # what the function of Python is called 
 class RankMeeting(NamedTuple):
     """Who works on a kernel: as `threads.Meeting`, and which process it is."""
 
-    counters: np.ndarray  # (16,)
+    counters: np.ndarray  # (32,)
     thread: int
     threads: int
     rank: int

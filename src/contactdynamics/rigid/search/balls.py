@@ -239,11 +239,12 @@ def find_plane_contacts(spheres, flats, rules, position, outlook, old, at, out):
 
 
 @kernel
-def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out, counts, meeting):
+def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out, counts, deep, meeting):
     """All active pairs, with the memory of the ``old`` ones, into ``out``; their number, and how many are of balls.
 
     More than its room: do it again. Each thread has some of the balls, and room for as many pairs as they had before
-    and some more; what they find is put together. ``counts`` (threads + 2,): where the rows of each end.
+    and some more; what they find is put together. ``counts`` (threads + 2,): where the rows of each end; ``deep``
+    (threads, 3): the deepest of those that each looks at in the end, see `deepest_pair`.
     """
     thread, threads, balls, room = meeting.thread, meeting.threads, spheres.radius.size, out.first.size
     begin, end = part(balls, meeting)
@@ -255,15 +256,18 @@ def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out,
     where = begin, end, at, limit
     counts[thread] = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
     meet(meeting, outlook.one)
+    total, fits = counts[0], True
+    for other in range(threads):
+        end = rows_before(old.first, old.balls, balls * (other + 1) // threads) + (other + 1) * spare
+        fits &= threads == 1 or counts[other] <= min(room, end)
+    for other in range(1, threads if fits else 1):
+        at = rows_before(old.first, old.balls, balls * other // threads) + other * spare
+        move_down(out, at, counts[other], total, meeting)
+        total += counts[other] - at
+    if threads > 1:
+        meet(meeting, outlook.one)
     if thread == 0:
-        total, fits = counts[0], counts[0] <= limit
-        for other in range(1, threads):
-            at = rows_before(old.first, old.balls, balls * other // threads) + other * spare
-            end = rows_before(old.first, old.balls, balls * (other + 1) // threads) + (other + 1) * spare
-            fits &= counts[other] <= min(room, end)
-            if fits:
-                total = move_down(out, at, counts[other], total)
-        if threads > 1 and not fits:  # many are new: all by one
+        if not fits:  # many are new: all by one
             where = thread, balls, thread, room  # from 0 on: a constant would be a type of its own, compiled anew
             total = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
         counts[threads] = counts[threads + 1] = total
@@ -274,6 +278,10 @@ def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out,
     if total <= room:
         begin, end = part(total, meeting)
         recall(old, out, begin, end, rules.moments)
+        depth, share, worst = deepest_pair(
+            out.gap, out.first, out.second, counts[threads + 1], spheres.radius, begin, end
+        )
+        deep[thread, 0], deep[thread, 1], deep[thread, 2] = depth, share, worst
     return total, counts[threads + 1]
 
 
@@ -314,6 +322,7 @@ class BallSearch:
 
     def _own_arrays(self) -> None:
         self._spare, self._filled, self._scratch = pair_arrays(0), pair_arrays(0), pair_arrays(0)
+        self._deepest = None, 0.0, 0.0, -1  # the pairs in which they were found, and `deepest_pair` of them
         self._across = np.zeros(0, dtype=bool)
 
     @property
@@ -369,10 +378,10 @@ class BallSearch:
         position, old = model.bodies.position, self.found
         while True:
             out = self._spare
-            counts = np.empty(near.team.threads + 2, dtype=np.int64)
+            counts, deep = np.empty(near.team.threads + 2, dtype=np.int64), np.empty((near.team.threads, 3))
             total, count = near.team.share(
                 self._find, near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old, out,
-                counts,
+                counts, deep,
             )  # fmt: skip
             if total <= len(out.first):
                 break
@@ -384,6 +393,8 @@ class BallSearch:
                 self._spare = pair_arrays(room, self._scratch)
         self._spare, self._filled = self._filled, out
         self._last, self.found = self.found, head_of(out, total, count, self._last)
+        worst = int(deep[:, 1].argmax())  # the first one
+        self._deepest = self.found, float(deep[:, 0].max()), float(deep[worst, 1]), int(deep[worst, 2])
         if self.rules.border and not self.all_diagonal:
             self._across = np.empty(total, dtype=bool)
             crossing(near.space, near.places, self.found, self._across)
@@ -421,7 +432,10 @@ class BallSearch:
     def deepest(self, model) -> Overlap:
         """The largest overlaps."""
         pairs = self.found
-        depth, share, k = deepest_pair(pairs.gap, pairs.first, pairs.second, pairs.balls, model.balls.radius)
+        known, depth, share, k = self._deepest
+        if known is not pairs:  # they have another order by now, or come from a file
+            columns = pairs.gap, pairs.first, pairs.second, pairs.balls, model.balls.radius
+            depth, share, k = deepest_pair(*columns, 0, len(pairs.gap))
         return Overlap(depth, share, *((int(pairs.a[k]), int(pairs.b[k])) if k >= 0 else (-1, -1)))
 
     def overlaps(self, model) -> np.ndarray:

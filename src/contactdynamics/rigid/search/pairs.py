@@ -116,29 +116,45 @@ def rows_before(first, count, ball):
 
 
 @kernel
-def move_down(pairs, begin, end, at):
-    """Move what was found in the rows from ``begin`` on, before ``end``, down to row ``at``."""
-    first, second, a, b, law, kind = pairs.first, pairs.second, pairs.a, pairs.b, pairs.law, pairs.kind
-    gap, normal, source = pairs.gap, pairs.normal, pairs.source
-    for k in range(begin, end):
-        first[at], second[at], a[at], b[at], law[at], kind[at] = first[k], second[k], a[k], b[k], law[k], kind[k]
-        gap[at], source[at] = gap[k], source[k]
-        normal[at, 0], normal[at, 1], normal[at, 2] = normal[k, 0], normal[k, 1], normal[k, 2]
-        at += 1
-    return at
+def shift_down(column, begin, end, at):
+    """Move the rows from ``begin`` on, before ``end``, of a column (K,) down to row ``at``."""
+    for k in range(end - begin):
+        column[at + k] = column[begin + k]
 
 
 @kernel
-def deepest_pair(gap, first, second, balls, radius):
-    """The largest overlap (m), the largest one over the smaller radius, and its pair; -1 where none overlaps."""
+def move_down(pairs, begin, end, at, meeting):
+    """Move what was found in the rows from ``begin`` on, before ``end``, down to row ``at``: some columns a thread."""
+    if meeting.thread == 0:
+        normal = pairs.normal
+        for k in range(end - begin):
+            for c in range(3):
+                normal[at + k, c] = normal[begin + k, c]
+        shift_down(pairs.law, begin, end, at)
+    if meeting.thread == meeting.threads - 1:
+        shift_down(pairs.first, begin, end, at)
+        shift_down(pairs.second, begin, end, at)
+        shift_down(pairs.a, begin, end, at)
+        shift_down(pairs.b, begin, end, at)
+        shift_down(pairs.kind, begin, end, at)
+        shift_down(pairs.gap, begin, end, at)
+        shift_down(pairs.source, begin, end, at)
+
+
+@kernel
+def deepest_pair(gap, first, second, balls, radius, begin, end):
+    """The largest overlap (m), the largest one over the smaller radius, and its pair; -1 where none overlaps.
+
+    Of the rows from ``begin`` on, before ``end``.
+    """
     depth, share, worst = 0.0, 0.0, -1
-    for k in range(gap.size):
+    for k in range(np.uint64(begin), np.uint64(end)):
         if gap[k] < 0.0:
             depth = max(depth, -gap[k])
             size = radius[second[k]]
             part = -gap[k] / (min(size, radius[first[k]]) if k < balls else size)
             if part > share:
-                share, worst = part, k
+                share, worst = part, np.int64(k)
     return depth, share, worst
 
 
