@@ -55,7 +55,7 @@ class LidSearch:
             self.owner = fixed[0]
         return len(fixed) > 0
 
-    def find(self, model, near, outlook):
+    def find(self, model, near, outlook, team):
         old, balls = self.found, model.balls
         gap = LID - near.places[:, -1] - balls.radius - outlook.slack
         ball = np.flatnonzero((gap <= 0.0) & (model.bodies.kind[balls.body] == FREE))
@@ -212,7 +212,7 @@ class Smooth(Held):
     def acting(self):
         return (self.active.push[:, None],)
 
-    def fill(self, model, near, found, step, rows, mobility):
+    def fill(self, model, near, found, step, rows, mobility, team):
         c = self.active
         c.a[:], c.b[:], c.push[:], c.target[:], c.sink[:] = found.a, found.b, found.impulse, 0.0, np.inf
         w = rows[c.a, 6] + rows[c.b, 6]

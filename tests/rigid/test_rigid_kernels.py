@@ -819,7 +819,8 @@ def test_push_and_warm_start_of_full_contacts(moment):
         u = u + c.inverse_mass @ dense[c.m + q].T @ [*p, *m]
         assert flat(rows) == pytest.approx(u, abs=1e-9)
     rows, u = c.rows.copy(), flat(c.rows)
-    full.warm_start(rows, c.mobility, c.general)
+    order, cuts = np.arange(c.g, dtype=np.uint32), np.append(0, np.full(contract.ALL, c.g))
+    full.warm_start(rows, c.mobility, c.general, order, cuts, ALONE)
     for q in range(c.g):
         u = u + c.inverse_mass @ dense[c.m + q].T @ [*c.general.impulse[q], *c.general.moment[q]]
     assert flat(rows) == pytest.approx(u, abs=1e-10)
@@ -1037,7 +1038,7 @@ def test_works(moment):
     got = np.zeros_like(expected)
     parts, none, lost = np.zeros((BLOCKS, len(got) + 1, 4)), np.zeros((3, 3), dtype=bool), c.pairs.lost.copy()
     diagonal.book_contacts(c.before, c.rows, sim.bodies.kind, none, c.h, c.pairs.law, lost, c.simple, got, parts, ALONE)
-    full.book_contacts(c.before, c.rows, sim.bodies, np.zeros((3, 3), dtype=bool), c.pairs.law, c.general, got)
+    full.book_contacts(c.before, c.rows, sim.bodies, none, c.h, c.pairs.law, lost, c.general, got, parts, ALONE)
     assert got == pytest.approx(expected, abs=1e-12)
 
 

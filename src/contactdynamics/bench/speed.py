@@ -122,7 +122,7 @@ def _pour(heap: dict, steps: int, **options) -> dict:
 
 
 def _on_two_threads(make, rounds: int, echo) -> dict:
-    """Whole steps of the same scene on one and on two threads, in turn: ratios of their times.
+    """Whole steps of the same scene on one and on two threads, five in turn: ratios of their times.
 
     By the clock, where both cores are free (the best tenth of the steps); and by CPU, that of one thread over that of
     the first of two, which does what cannot be shared and counts what it spins while it waits for the other.
@@ -132,7 +132,7 @@ def _on_two_threads(make, rounds: int, echo) -> dict:
         for sim in sims.values():
             sim.step()
     for _ in range(rounds):
-        for threads, sim in sims.items():
+        for threads, sim in [(threads, sim) for threads, sim in sims.items() for _ in range(5)]:
             begin, used = time.perf_counter(), time.thread_time()
             sim.step()
             clock[threads].append(time.perf_counter() - begin)
@@ -167,8 +167,8 @@ def step(echo) -> dict:
     disks = _pour(heaps.settled(10_000, 2, echo), 500)
     results["disks"] = disks
     results["two_threads"] = [
-        _on_two_threads(lambda **options: heaps.simulation(heap, **options), 200, echo),
-        _on_two_threads(lambda **options: heaps.lattice(100_000, **options), 20, echo),
+        _on_two_threads(lambda **options: heaps.simulation(heap, **options), 40, echo),
+        _on_two_threads(lambda **options: heaps.lattice(100_000, **options), 4, echo),
     ]
     for name, r in (("14 000 spheres", results), ("10 000 disks", disks)):
         echo(

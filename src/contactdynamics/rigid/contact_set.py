@@ -52,7 +52,6 @@ class Settings(NamedTuple):
     tolerance: float
     max_iterations: int
     solver: object  # a kernel of `solvers`
-    team: Team
     together: bool = False  # all contacts are solved together where sweeps would take too long
     own: object = None  # a user's function, in the place of all that: see `problem.solving`
 
@@ -88,6 +87,8 @@ def _squeezing(step: Step, active, dimension: int) -> float:
 
 class ContactSet:
     """The contacts of a scene; ``model`` is its `Model`, ``rows`` (N, 8) the velocities, ``step`` a `Step`."""
+
+    team: Team = ALONE  # who shares the work: given to searches, equations and solvers, as far as it is worth it
 
     def __init__(self, space=OPEN, length: float = 0.0):
         self.near = Neighbours(space, length)
@@ -129,15 +130,15 @@ class ContactSet:
 
     # ---- the verbs of a step -----------------------------------------------------------------------------------------
 
-    def detect(self, model, step: Step, rows, team: Team = ALONE) -> None:
+    def detect(self, model, step: Step, rows) -> None:
         """Find the active contacts at the present positions."""
-        self.near.team = team.of(max(self.count, len(rows)), SMALL)
         self.near.place(model)
         self.near.follow(rows, step.h, step.anticipate)
         self._find(model, Outlook(step.before, rows, step.h, step.slack, step.anticipate, False))
 
     def _find(self, model, outlook: Outlook) -> int:
-        return sum(search.find(model, self.near, outlook) for search in self.searches)
+        team = self.team.of(max(self.count, len(outlook.one)), SMALL)
+        return sum(search.find(model, self.near, outlook, team) for search in self.searches)
 
     def mobility(self, model) -> Mobility:
         """What impulses do to the bodies at their present orientation."""
@@ -163,9 +164,9 @@ class ContactSet:
         self.count = sum([equations.count for equations in self._active])
         if not self.count:
             return 0.0
+        team = self.team.of(self.count, SMALL)
         if counts.get(DIAGONAL) or counts.get(BORDER) or self.count > SMALL:
             candidates = tuple([search.candidates() for search in self.searches])
-            team = self.near.team
             if self._tray is None or len(self._tray.open_) != team.threads:
                 self._tray = tray(len(rows), int(self._numbers.max()) + 1, team.threads)
             team.share(
@@ -178,7 +179,7 @@ class ContactSet:
             self._as_found = counts
         scale = 0.0
         for equations in self._active:
-            scale += equations.fill(model, self.near, self._home[equations.number].found, step, rows, mobility)
+            scale += equations.fill(model, self.near, self._home[equations.number].found, step, rows, mobility, team)
         return scale
 
     def solve(self, model, step: Step, rows, settings: Settings) -> Solved:
@@ -191,7 +192,7 @@ class ContactSet:
             framed += clock() - begin
             found, worst, answer = self._run_solver(model, step, rows, mobility, scale, settings)
             sweeps, steps = sweeps + (found.iterations if found else 0), steps + answer.iterations
-            team = settings.team.of(self.count, SMALL)
+            team = self.team.of(self.count, SMALL)
             begun = [search.status.copy() for search in self.searches] if step.anticipate else []
             cone, size = 0.0, 0.0
             for equations in self._active:
@@ -301,7 +302,7 @@ class ContactSet:
 
     def _sweep(self, model, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings):
         """Sweeps and, where they are not enough, all contacts together."""
-        team = settings.team.of(self.count, SMALL)
+        team = self.team.of(self.count, SMALL)
         found = self._swept(team, settings.solver, rows, mobility, kinds, goal)
         error = error_of(found.residual, found.left)
         if not settings.together or error <= goal.tolerance:
@@ -358,7 +359,7 @@ class ContactSet:
         Returns the errors of what is there then, as a `Solution`; None where there are no such groups.
         """
         cell, scratch = self.cell_mass is not None and bool(self.cell_mass.any()), self._scratch
-        team = settings.team.of(self.count, SMALL)
+        team = self.team.of(self.count, SMALL)
         if self._room is None or len(self._room.groups) != team.threads:
             self._room = restraint.room(rows, len(kinds), team.threads)
         group, factor, least = team.share(self._gains, rows, step.free, kinds, mobility.kappa, cell, self._room)
@@ -397,9 +398,9 @@ class ContactSet:
         for search, status in zip(self.searches, values, strict=True):
             search.status[:] = status
 
-    def book(self, model, step: Step, rows, works, team: Team) -> None:
+    def book(self, model, step: Step, rows, works) -> None:
         """Add the works of the contacts, law by law, to ``works`` (L, 4), and keep by how much they are too deep."""
-        self.lost = 0.0
+        self.lost, team = 0.0, self.team.of(self.count, SMALL)
         for equations in self._active:
             found = self._home[equations.number].found
             self.lost = max(self.lost, equations.book(found, step, rows, model.bodies, works, team))
@@ -431,7 +432,7 @@ class ContactSet:
         works = [search.give_back(model, velocities, LOST, KEPT) for search in self.searches]
         if all(work is None for work in works):
             return 0.0
-        self.detect(model, step, rows, self.near.team)
+        self.detect(model, step, rows)
         return sum(work for work in works if work is not None)
 
     def move_cell(self, space, recut: bool) -> None:

@@ -18,7 +18,6 @@ from .. import quaternions
 from .._jit import kernel
 from ..state import FREE
 from .space import OPEN, cell_beside, cell_of, half, shortest, span
-from .threads import ALONE
 
 CELL_GROWTH = 2.0  # buckets of the hash table per ball
 REACH = 10.0  # of the largest radius: the farthest that is looked ahead; `watch` tells of bodies that go farther
@@ -369,7 +368,6 @@ class Neighbours:
     def __init__(self, space=OPEN, length: float = 0.0):
         self.space, self.lists = space, None
         self.length = length  # of a cell that moves: see `equations.full`, m
-        self.team = ALONE  # who may share the search and the filling of contacts
         self._built = space  # in which the lists were built, and in whose places they are kept
         self._back = None  # the present places in there, and the strain since then, where they were asked for
 

@@ -138,6 +138,7 @@ class Simulation(Access):
             what = f"{self._team.workers // self._team.threads} ranks"
             raise InputError(f"Simulation got {what} and a cell, which one process sweeps; take threads, or one rank.")
         self._take(scene)
+        self.contact_set.team = self._team
         self.joint_contacts = joint_contacts
         if joint_contacts == "four":
             self.contact_set.thin()
@@ -208,7 +209,7 @@ class Simulation(Access):
         step, rows = self._free_motion()
         h, model = self.time_step, self.model
         moved = clock()
-        self.contact_set.detect(model, step, rows, self._team)
+        self.contact_set.detect(model, step, rows)
         self.ledger.recovery_work += self.contact_set.give_back(model, step, rows)
         detected = clock()
         found = self.contact_set.solve(model, step, rows, self._settings())
@@ -255,9 +256,9 @@ class Simulation(Access):
     def _settings(self) -> Settings:
         tolerance, most = float(self.tolerance), int(self.max_iterations)
         if callable(self.solver):
-            return Settings(tolerance, most, SOLVERS["nlgs"], self._team, own=self.solver)
+            return Settings(tolerance, most, SOLVERS["nlgs"], own=self.solver)
         name, together = ("accelerated", True) if self.solver == "auto" else (self.solver, False)
-        return Settings(tolerance, most, SOLVERS[name], self._team, together)
+        return Settings(tolerance, most, SOLVERS[name], together)
 
     def _free_motion(self) -> tuple[Step, np.ndarray]:
         """Drive, drift to the midpoint, and give the bodies the free velocity u_r that they have without contacts.
@@ -364,7 +365,7 @@ class Simulation(Access):
     def _arrive(self, step: Step, rows: np.ndarray):
         """Enter the step into the energy ledger, and drift to its end."""
         works, n = np.zeros(self.ledger.works.shape), len(self.rows)
-        self.contact_set.book(self.model, step, rows, works, self._team.of(self.contact_set.count, contact_set.SMALL))
+        self.contact_set.book(self.model, step, rows, works)
         cell = self.cell_motion.energies(step.before, step.free, rows) if self._cell_moves else (0.0,) * 4
         if rows is not self.rows:
             self.rows[:] = rows[:-3]

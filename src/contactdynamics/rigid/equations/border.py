@@ -120,10 +120,10 @@ class Border(Diagonal):
 
     number, arrays, kernels = BORDER, staticmethod(border_contacts), KERNELS[BorderContacts]
 
-    def fill(self, model, near, pairs, step, rows, mobility) -> float:
+    def fill(self, model, near, pairs, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         fill_images(near.space, pairs, near.places, mobility, self._plan.few, self.active)
-        return super().fill(model, near, pairs, step, rows, mobility)
+        return super().fill(model, near, pairs, step, rows, mobility, team)
 
     def cell_work(self, rows, driven) -> float:
         """Of the components ``driven`` (3, 3) of a moving cell, the last of ``rows``, on the present impulses, J."""

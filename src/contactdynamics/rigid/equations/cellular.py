@@ -11,7 +11,7 @@ from ..search.pairs import pair_arrays
 from ..search.touches import FIRST, LAW, SECOND, SIZE
 from ..space import images
 from .contract import Explicit
-from .full import Full, fill_contacts, warm_start
+from .full import Full
 from .held import Parted
 
 
@@ -42,14 +42,10 @@ class Cellular(Parted, Full):
 
     number = CELLULAR
 
-    def fill(self, model, near, touches, step, rows, mobility) -> float:
+    def fill(self, model, near, touches, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         self._pairs, balls, places = as_pairs(model, near, self._part(touches))
-        scale = fill_contacts(
-            near.space, self._pairs, balls, model.planes, places, model.bodies, model.laws, model.law_axes, step,
-            mobility, self.active,
-        )  # fmt: skip
-        warm_start(rows, mobility, self.active)
+        scale = self._begin(model, near.space, self._pairs, (balls, model.planes, places), step, rows, mobility, team)
         self.ahead = not self.active.bound[:, 2:].any()  # no glue, no moments
         return scale
 

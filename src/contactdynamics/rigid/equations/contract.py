@@ -99,7 +99,7 @@ class Equations(Protocol):
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the search."""
 
-    def fill(self, model, near, found, step, rows, mobility) -> float:
+    def fill(self, model, near, found, step, rows, mobility, team) -> float:
         """Write the contacts from those ``found``, and add their first guess to ``rows``, which start free.
 
         Returns the sum of (rho b)^2, the square of the impulses that the free velocities ask for.

@@ -560,13 +560,11 @@ class Diagonal(Held):
         pair = self.active.pair
         return int(pair[k]) if self._alone else int(np.count_nonzero(pair < pair[k]))
 
-    def fill(self, model, near, pairs, step, rows, mobility) -> float:
+    def fill(self, model, near, pairs, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         self._alone = self.count == len(pairs.first)
         places, cuts = self._plan.few, self._plan.cuts
-        return near.team.share(
-            self._fill, pairs, step, rows, model.laws, mobility, places, cuts, self.active, self._scales
-        )
+        return team.share(self._fill, pairs, step, rows, model.laws, mobility, places, cuts, self.active, self._scales)
 
     def store(self, pairs, rows, mobility, tolerance, team) -> tuple[float, float]:
         """Keep impulse and status with the pairs; returns the largest distance to a cone and the sum of |P|^2."""

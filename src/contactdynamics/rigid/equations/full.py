@@ -20,8 +20,12 @@ from ..motion import is_held
 from ..search.contract import FULL
 from ..search.pairs import kept, pair_size
 from ..space import image
+from ..threads import BLOCKS, block, meet, part
 from .contract import (
+    ALL,
+    GROUPS,
     KERNELS,
+    SHARED,
     START,
     Explicit,
     Kernels,
@@ -89,17 +93,17 @@ def carried_axis(pairs, k, balls, planes, orientation, axes, out):
 
 
 @kernel
-def fill_contacts(space, pairs, balls, planes, places, bodies, laws, axes, step, mobility, out):
-    """Fill ``out`` with the full contacts of the pairs; returns the sum of (rho b)^2 over them.
+def fill_some(space, pairs, shapes, bodies, rules, step, mobility, out, where):
+    """Fill ``out`` with the full contacts of some pairs: see `fill_contacts`.
 
-    ``places`` (S, 3) of the balls in space.
+    ``where``: the first pair, that after the last one, and the row of the first contact.
     """
-    found, scale = 0, 0.0
+    (balls, planes, places), (laws, axes), (begin, end, found), scale = shapes, rules, where, 0.0
     first, second, gap, normal = pairs.first, pairs.second, pairs.gap, pairs.normal
     dimension, h, length = mobility.dimension, step.h, mobility.length
     u_before, u_free, axis = np.empty(3), np.empty(3), np.empty(3)
     frame, arm_a, arm_b, shift = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(3)
-    for k in range(pairs.kind.size):
+    for k in range(begin, end):
         if pairs.kind[k] != FULL:
             continue
         a, b = pairs.a[k], pairs.b[k]
@@ -156,6 +160,29 @@ def fill_contacts(space, pairs, balls, planes, places, bodies, laws, axes, step,
 
 
 @kernel
+def fill_contacts(space, pairs, shapes, bodies, rules, step, mobility, out, scales, meeting):
+    """Fill ``out`` with the full contacts of the pairs, each thread those of some blocks of them.
+
+    ``shapes``: balls, planes, and the places (S, 3) of the balls in space; ``rules``: laws and their axes. Returns the
+    sum of (rho b)^2, block by block in ``scales`` (BLOCKS,).
+    """
+    first, after = part(BLOCKS, meeting)
+    found, at = 0, 0
+    for part_ in range(first, after):
+        begin, end = block(pairs.kind.size, part_)
+        while at < begin:
+            found += pairs.kind[at] == FULL
+            at += 1
+        where = begin, end, found
+        scales[part_] = fill_some(space, pairs, shapes, bodies, rules, step, mobility, out, where)
+    meet(meeting, step.free)
+    scale = 0.0
+    for part_ in range(BLOCKS):
+        scale += scales[part_]
+    return scale
+
+
+@kernel
 def push(rows, mobility, a, b, frame, arm_a, arm_b, image, p, m):
     """Apply the impulse ``p`` and the moment ``m`` (3,) in the frame of a contact to its bodies."""
     f, t, w = np.empty(3), np.empty(3), np.empty(3)
@@ -183,11 +210,24 @@ def push(rows, mobility, a, b, frame, arm_a, arm_b, image, p, m):
 
 
 @kernel
-def warm_start(rows, mobility, contacts):
-    """Add the impulses and moments that the contacts start with to the velocities."""
-    for k in range(contacts.pair.size):
+def push_some(rows, mobility, contacts, some):
+    """Add the impulses and moments of the contacts ``some`` to the velocities."""
+    for at in range(some.size):
+        k = some[at]
         push(rows, mobility, contacts.a[k], contacts.b[k], contacts.frame[k], contacts.arm_a[k],
              contacts.arm_b[k], contacts.image[k], contacts.impulse[k], contacts.moment[k])  # fmt: skip
+
+
+@kernel
+def warm_start(rows, mobility, contacts, order, cuts, meeting):
+    """Add the impulses and moments that the contacts start with to the velocities, group by group as in a sweep."""
+    first, after = part(GROUPS, meeting)
+    for parity in range(2):
+        begin, end = cuts[parity * GROUPS + first], cuts[parity * GROUPS + after]
+        push_some(rows, mobility, contacts, order[begin:end])
+        meet(meeting, rows)
+    if meeting.thread == 0:
+        push_some(rows, mobility, contacts, order[cuts[SHARED] : cuts[ALL]])
 
 
 @kernel
@@ -291,14 +331,11 @@ def store_contacts(rows, contacts, kappa, tolerance, pairs):
 
 
 @kernel
-def book_contacts(before, rows, bodies, driven, pairs_law, contacts, works):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive.
-
-    ``driven`` (3, 3): which components of the velocity gradient of a moving cell are imposed.
-    """
+def book_some(before, rows, bodies, driven, pairs_law, contacts, works, begin, end):
+    """Add the works of the contacts from ``begin`` on, before ``end``, to ``works`` (L, 4): see `book_contacts`."""
     kind, held = bodies.kind, bodies.held
     u, v, s, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    for k in range(contacts.pair.size):
+    for k in range(begin, end):
         a, b, frame = contacts.a[k], contacts.b[k], contacts.frame[k]
         arm_a, arm_b, p, m = contacts.arm_a[k], contacts.arm_b[k], contacts.impulse[k], contacts.moment[k]
         contact_velocity(before, contacts, k, u)
@@ -318,6 +355,32 @@ def book_contacts(before, rows, bodies, driven, pairs_law, contacts, works):
         if held[b] > 0:
             book[3] -= held_power(rows, b, held[b], arm_b, frame, p, m)
         book[3] -= cell_power(rows, contacts.image[k], driven, frame, p)
+
+
+@kernel
+def book_contacts(before, rows, bodies, driven, h, pairs_law, lost, contacts, works, parts, meeting):
+    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive; by ``parts``.
+
+    ``parts`` (BLOCKS, L + 1, 4) are those of the blocks. Enters into ``lost`` (K,) of the pairs what the solver left,
+    and returns the largest; without it, (0,), nothing. ``driven`` (3, 3): which components of the velocity gradient of
+    a moving cell are imposed.
+    """
+    first, after = part(BLOCKS, meeting)
+    for part_ in range(first, after):
+        begin, end = block(contacts.pair.size, part_)
+        parts[part_, :, :] = 0.0
+        book_some(before, rows, bodies, driven, pairs_law, contacts, parts[part_], begin, end)
+        if lost.size > 0:
+            parts[part_, works.shape[0], 0] = lose(rows, contacts, h, lost, begin, end)
+    meet(meeting, rows)
+    most = 0.0
+    for part_ in range(BLOCKS):
+        most = max(most, parts[part_, works.shape[0], 0])
+        if meeting.thread == 0:
+            for rule in range(works.shape[0]):
+                for c in range(4):
+                    works[rule, c] += parts[part_, rule, c]
+    return most
 
 
 @kernel
@@ -383,10 +446,10 @@ def separations(rows, contacts):
 
 
 @kernel
-def lose(rows, contacts, h, lost):
-    """Enter into ``lost`` (K,) of the pairs what the solver left; returns the largest."""
+def lose(rows, contacts, h, lost, begin, end):
+    """Enter into ``lost`` (K,) what the solver left to the contacts from ``begin`` on, before ``end``; the largest."""
     most, u = 0.0, np.empty(3)
-    for k in range(contacts.pair.size):
+    for k in range(begin, end):
         contact_velocity(rows, contacts, k, u)
         at = contacts.pair[k]
         lost[at] = lost_after(lost[at], u[0], contacts.target[k, 0], h)
@@ -433,16 +496,22 @@ class Full(Held):
         """No tension, no moments."""
         return not self.active.bound[:, [2, 3, 5]].any()
 
-    def fill(self, model, near, pairs, step, rows, mobility) -> float:
+    def fill(self, model, near, pairs, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         if not self.count:
             return 0.0
-        scale = fill_contacts(
-            near.space, pairs, model.balls, model.planes, near.places, model.bodies, model.laws, model.law_axes, step,
-            mobility, self.active,
-        )  # fmt: skip
-        warm_start(rows, mobility, self.active)
+        shapes = model.balls, model.planes, near.places
+        scale = self._begin(model, near.space, pairs, shapes, step, rows, mobility, team)
         self.ahead = self._is_light(model, mobility)
+        return scale
+
+    def _begin(self, model, space, pairs, shapes, step, rows, mobility, team) -> float:
+        """Fill the contacts of these ``pairs`` and ``shapes``, and add the first guess; the sum of (rho b)^2."""
+        rules, scales = (model.laws, model.law_axes), np.empty(BLOCKS)
+        scale = team.share(
+            fill_contacts, space, pairs, shapes, model.bodies, rules, step, mobility, self.active, scales
+        )
+        team.share(warm_start, rows, mobility, self.active, self._plan.order, self._plan.cuts)
         return scale
 
     def _is_light(self, model, mobility) -> bool:
@@ -460,8 +529,13 @@ class Full(Held):
 
     def book(self, pairs, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
-        book_contacts(step.before, rows, bodies, step.driven, pairs.law, self.active, works)
-        return lose(rows, self.active, step.h, pairs.lost)
+        return self._book(pairs.law, pairs.lost, step, rows, bodies, works, team)
+
+    def _book(self, law, lost, step, rows, bodies, works, team) -> float:
+        """See `book_contacts`."""
+        parts = np.empty((BLOCKS, len(works) + 1, 4))
+        columns = step.before, rows, bodies, step.driven, step.h, law, lost, self.active, works, parts
+        return team.share(book_contacts, *columns)
 
     def acting(self) -> tuple:
         """(count, 3) impulses and moments, in the frames."""

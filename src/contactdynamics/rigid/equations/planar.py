@@ -476,7 +476,7 @@ class Planar(Angular):
     number, beyond = PLANAR, slice(PULL, MOMENT)
     arrays, kernels, filling = staticmethod(planar_contacts), KERNELS[PlanarContacts], staticmethod(fill_contacts)
 
-    def fill(self, model, near, touches, step, rows, mobility) -> float:
+    def fill(self, model, near, touches, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         return self._fill(self._part(touches), model.bodies.position, step, rows, model.laws, mobility, self.active)
 

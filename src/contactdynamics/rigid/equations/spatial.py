@@ -427,7 +427,7 @@ class Spatial(Angular):
     number, beyond = SPATIAL, slice(PULL, MOMENT)
     arrays, unknowns, kernels = staticmethod(spatial_contacts), 6, KERNELS[SpatialContacts]
 
-    def fill(self, model, near, touches, step, rows, mobility) -> float:
+    def fill(self, model, near, touches, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         b, touches = model.bodies, self._part(touches)
         fill_frames(touches, model.balls.material, model.planes.material, b.orientation, b.position, model.laws,

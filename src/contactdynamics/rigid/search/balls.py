@@ -373,19 +373,19 @@ class BallSearch:
         """(K,) the second bodies of the pairs, also of those that come from a checkpoint."""
         return model.balls.body[self.found.second]
 
-    def find(self, model, near, outlook: Outlook) -> int:
+    def find(self, model, near, outlook: Outlook, team) -> int:
         """Find the active pairs, with the memory of the present ones, which they replace; returns how many they are."""
         position, old = model.bodies.position, self.found
         while True:
             out = self._spare
-            counts, deep = np.empty(near.team.threads + 2, dtype=np.int64), np.empty((near.team.threads, 3))
-            total, count = near.team.share(
+            counts, deep = np.empty(team.threads + 2, dtype=np.int64), np.empty((team.threads, 3))
+            total, count = team.share(
                 self._find, near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old, out,
                 counts, deep,
             )  # fmt: skip
             if total <= len(out.first):
                 break
-            room = int(ROOM * total) + 16 + 2 * SPARE * near.team.threads
+            room = int(ROOM * total) + 16 + 2 * SPARE * team.threads
             if len(self._scratch.first) < room:
                 self._spare = self._scratch = pair_arrays(room)
                 self._filled = pair_arrays(0)  # it would keep what was shared before

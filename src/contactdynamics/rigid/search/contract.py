@@ -69,8 +69,11 @@ class Search(Protocol):
     def derive(self, model, near) -> bool:
         """Follow the tables of the model: when bodies come or go, or are sorted; whether there is anything to find."""
 
-    def find(self, model, near, outlook: Outlook) -> int:
-        """Find the active contacts, with the memory of the present ones, which they replace; returns their number."""
+    def find(self, model, near, outlook: Outlook, team) -> int:
+        """Find the active contacts, with the memory of the present ones, which they replace; returns their number.
+
+        ``team`` (`threads.Team`): who may share the work.
+        """
 
     def candidates(self) -> Candidates:
         """The active contacts."""

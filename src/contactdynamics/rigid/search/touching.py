@@ -91,7 +91,7 @@ class Touching:
         self._find = Settled(self.finding) if self._open else self.finding
         return True
 
-    def find(self, model, near, outlook: Outlook) -> int:
+    def find(self, model, near, outlook: Outlook, team) -> int:
         """Find the active contacts, with the memory of the present ones, which they replace; returns their number."""
         pose = model.bodies.position, model.bodies.orientation
         if self._open:
