@@ -258,19 +258,19 @@ class Crew:
     def __init__(self, size: int):
         self.counters, self._job, self._errors = lines(4, dtype=np.int64).ravel(), None, []
         self._bells, self._asleep = [threading.Event() for _ in range(size)], [False] * size
-        self._number = 0  # of the work that was given out last
+        self._number = -1  # of the work that is given out
         self.threads = [threading.Thread(target=_serve, args=(self, k), daemon=True) for k in range(size)]
         for thread in self.threads:
             thread.start()
 
     def begin(self, function, arguments, meetings) -> None:
         """Let all threads call the ``function``, each with its own one of the ``meetings`` but the first."""
-        self._job, self.counters[DONE] = (function, arguments, meetings), 0
-        self._number += 1
+        self._job = function, arguments, meetings
         self._call()
 
     def _call(self) -> None:
-        self.counters[JOB] = self._number
+        self._number = int(self.counters[JOB]) + 1  # before it is given out: an interrupt may come in between
+        self.counters[DONE], self.counters[JOB] = 0, self._number
         for bell, asleep in zip(self._bells, self._asleep, strict=True):
             if asleep:
                 bell.set()
@@ -279,13 +279,12 @@ class Crew:
         """Wait until all are done, if they have begun; returns their errors."""
         if self.counters[JOB] == self._number:
             _until(self.counters, DONE, len(self.threads), 1 << 62, 0)
-        self._job, self._errors, errors = None, [], self._errors
+        self._job, self._number, self._errors, errors = None, -1, [], self._errors
         return errors
 
     def dismiss(self) -> None:
         """End the threads, which wait."""
         self._job = None
-        self._number += 1
         self._call()
 
     def work(self, place: int, number: int) -> bool:
