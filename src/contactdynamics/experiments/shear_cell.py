@@ -28,7 +28,7 @@ PARAMETERS = Options(
     tolerance=Option(1e-3, "to which steps are solved", "1", least=1e-8, most=1e-2),
     step=Option(0.1, "time step over sqrt(m / P), or 0.02 of strain where that is less", "1", least=1e-3, most=0.5),
 )  # fmt: skip
-QUICK = {"grains": 80, "inertial_numbers": [0.02, 0.1], "strain": 0.4, "duration": 30.0, "tolerance": 3e-3}
+QUICK = {"grains": 80, "inertial_numbers": [0.02, 0.1], "strain": 0.8, "duration": 30.0, "tolerance": 3e-3}
 
 
 def sheared(parameters, number):
