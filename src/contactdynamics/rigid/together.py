@@ -97,6 +97,8 @@ class Together:
         way = self._glued if contacts.glue.any() else self._free
         found, before, best, done = way(graph, c, p, contacts.glue, scale, tolerance, hard)
         if best < before:
+            if not contacts.glue.any():
+                into_cones(found, contacts.friction)  # an interior point may be outside by what is left of the residual
             accept(equations, written, found)
             graphs.body_velocities(graph, found, graph.room)
             move(rows, free, used, graph.room, d)
