@@ -54,7 +54,7 @@ def _timed(sim: Simulation, flow, steps: int, sweeps: int) -> tuple[float, float
     shear_mass=Option(0.1, "of its cell, over that of the disks", least=1e-3, most=100),
     shear_step=Option(0.1, "its time step over sqrt(m / P)", least=1e-3, most=0.5),
 )
-def cells(echo, *, disks, sweeps, steps, **shear) -> dict:
+def cells(echo, *, disks, sweeps, steps, shear_disks, shear_steps, shear_tolerance, shear_mass, shear_step) -> dict:
     """A step of disks in a sheared periodic cell over that in an open box, at the same sweeps; a quasi-static shear."""
     places, radii = _dense(disks, 1)
     rate = 0.05
@@ -82,9 +82,9 @@ def cells(echo, *, disks, sweeps, steps, **shear) -> dict:
     for name in ways:
         echo(f"{name:<5} {per[name]:8.3f} ms per step of {made[name]:.0f} sweeps, {contacts[name]:.0f} contacts")
     echo(f"a sweep over a contact costs {ratio:.3f} in the sheared cell of what it costs in an open box")
-    slow = _quasi_static(**{name.removeprefix("shear_"): value for name, value in shear.items()})
+    slow = _quasi_static(shear_disks, shear_steps, shear_tolerance, shear_mass, shear_step)
     echo(
-        f"quasi-static shear of {shear['shear_disks']} disks to {shear['shear_tolerance']:g}: "
+        f"quasi-static shear of {shear_disks} disks to {shear_tolerance:g}: "
         f"{slow['shear_ms']:.2f} ms and {slow['shear_sweeps']:.0f} sweeps per step, 100 000 steps in "
         f"{slow['minutes_of_100000']:.1f} min"
     )
