@@ -32,7 +32,10 @@ def pytest_configure(config):
 # before these. Files that need kernels of all sorts are in the middle, where they find them compiled.
 FOLDERS = ["rigid", "scenes", "files", "studies", "analysis", "house", "experiments", "views", "problem", "systems"]
 BLOCKS = ("poly", "block", "building", "masonry", "compas", "bridge", "rocking", "shaken", "cells_of_shapes")
-ALL_SORTS = ("test_kinds", "test_contract", "test_recipes", "test_restraint", "test_together")
+ALL_SORTS = (
+    "test_kinds", "test_contract", "test_recipes", "test_restraint", "test_together", "test_held", "test_hardest",
+    "test_sinking",
+)  # fmt: skip
 
 
 def place_in_the_list(file):

@@ -27,7 +27,7 @@ def run(tmp_path_factory):
                    velocity=np.full((5, 2), (0.3, 0.0)))  # fmt: skip
     scene.add(cd.Cluster([0.05, 0.05], np.array([(-0.04, 0), (0.04, 0)])), material="m", position=(-0.6, 0.3),
               rotation=0.4)  # fmt: skip
-    sim = cd.Simulation(scene, time_step=1e-3, recorders=[cd.HDF5(path, every=0.1)])
+    sim = cd.Simulation(scene, time_step=1e-3, solver="nlgs", recorders=[cd.HDF5(path, every=0.1)])
     sim.run(until=1.0, progress=False)
     return sim, path
 
