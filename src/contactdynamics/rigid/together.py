@@ -94,10 +94,11 @@ class Together:
         if graph is None:
             return Answer(0, "a second-order method would take too long for so many contacts")
         p = np.ascontiguousarray(contacts.impulse[:, :d])
-        way = self._glued if contacts.glue.any() else self._free
+        glued = bool(contacts.glue.any())
+        way = self._glued if glued else self._free
         found, before, best, done = way(graph, c, p, contacts.glue, scale, tolerance, hard)
         if best < before:
-            if not contacts.glue.any():
+            if not glued:
                 into_cones(found, contacts.friction)  # an interior point may be outside by what is left of the residual
             accept(equations, written, found)
             graphs.body_velocities(graph, found, graph.room)

@@ -259,6 +259,22 @@ def sinking_speed(gap, size, h):
     return max(0.5 * (DEEP * size + min(gap, 0.0)), SINKING * size) / h
 
 
+@kernel
+def put_together(parts, works, first):
+    """The largest loss of all blocks, m; the ``first`` thread adds their works to ``works`` (L, 4).
+
+    ``parts`` (BLOCKS, L + 1, 4): the works of each block in the order of these, and last what it lost.
+    """
+    most = 0.0
+    for k in range(parts.shape[0]):
+        most = max(most, parts[k, works.shape[0], 0])
+        if first:
+            for rule in range(works.shape[0]):
+                for c in range(4):
+                    works[rule, c] += parts[k, rule, c]
+    return most
+
+
 @kernel(inline=True)
 def lost_after(lost, u_n, target, h):
     """How much deeper a contact is after the step than the law has it, m: it was ``lost`` deeper before.

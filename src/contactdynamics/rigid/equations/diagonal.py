@@ -31,6 +31,7 @@ from .contract import (
     holds_static,
     local_frame,
     lost_after,
+    put_together,
     sinking_speed,
     tallied,
     target_velocity,
@@ -443,9 +444,8 @@ def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, par
             parts[part_, rule, 3] -= cell_power(rows, driven, contacts, k, px, py, pz)
             for side in range(2):
                 body, sign = (a, 1.0) if side == 0 else (b, -1.0)
-                if (
-                    rows[body, 6] == 0.0 and kind[body] == DRIVEN
-                ):  # the contact point lies at +n from a and at -n from b
+                # the contact point lies at +n from a and at -n from b
+                if rows[body, 6] == 0.0 and kind[body] == DRIVEN:
                     sx, sy, sz = sign * rows[body, 3], sign * rows[body, 4], sign * rows[body, 5]
                     x = rows[body, 0] + sy * nz - sz * ny
                     y = rows[body, 1] + sz * nx - sx * nz
@@ -453,14 +453,7 @@ def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, par
                     parts[part_, rule, 3] += sign * (x * px + y * py + z * pz)
         parts[part_, works.shape[0], 0] = most
     meet(meeting, rows)
-    most = 0.0
-    for part_ in range(BLOCKS):
-        most = max(most, parts[part_, works.shape[0], 0])
-        if meeting.thread == 0:
-            for rule in range(works.shape[0]):
-                for c in range(4):
-                    works[rule, c] += parts[part_, rule, c]
-    return most
+    return put_together(parts, works, meeting.thread == 0)
 
 
 @kernel

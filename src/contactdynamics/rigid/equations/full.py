@@ -32,6 +32,7 @@ from .contract import (
     holds_static,
     local_frame,
     lost_after,
+    put_together,
     sinking_speed,
     tallied,
     target_velocity,
@@ -373,14 +374,7 @@ def book_contacts(before, rows, bodies, driven, h, pairs_law, lost, contacts, wo
         if lost.size > 0:
             parts[part_, works.shape[0], 0] = lose(rows, contacts, h, lost, begin, end)
     meet(meeting, rows)
-    most = 0.0
-    for part_ in range(BLOCKS):
-        most = max(most, parts[part_, works.shape[0], 0])
-        if meeting.thread == 0:
-            for rule in range(works.shape[0]):
-                for c in range(4):
-                    works[rule, c] += parts[part_, rule, c]
-    return most
+    return put_together(parts, works, meeting.thread == 0)
 
 
 @kernel
