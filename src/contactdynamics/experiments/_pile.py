@@ -30,6 +30,22 @@ class Epochs(NamedTuple):
     times: list
 
 
+class Slopes(NamedTuple):
+    """Slope of a growing pile over the later half of its pouring: it goes up and down with the avalanches."""
+
+    times: np.ndarray  # (K,) s
+    degrees: np.ndarray  # (K,)
+
+    @property
+    def mean(self) -> float:
+        return float(self.degrees.mean())
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over the frames; nan of one frame."""
+        return float(self.degrees.std(ddof=1)) if len(self.degrees) > 1 else math.nan
+
+
 class Pile:
     """A recording of the experiment, and what is asked about it."""
 
@@ -89,6 +105,15 @@ class Pile:
     @cached_property
     def slope(self):
         return analysis.slope(self.relaxed)
+
+    @cached_property
+    def slopes(self) -> Slopes:
+        """Of all frames in the later half of the pouring."""
+        times = self.recording.times
+        during = np.flatnonzero((times >= 0.5 * self.pouring) & (times <= self.poured.time))
+        frames = (self.recording[int(k)] for k in (during if len(during) else [len(times) - 1]))
+        found = [(frame.time, analysis.slope(frame).degrees) for frame in frames]
+        return Slopes(*np.array(found).T)
 
     @cached_property
     def height(self) -> float:

@@ -114,7 +114,9 @@ def _results(pile):
         "contacts": len(frame.contacts.gap),
         "slope_degrees": pile.slope.degrees,
         "slope_error_degrees": pile.slope.error,
-        "slope_while_pouring_degrees": analysis.slope(pile.poured).degrees,
+        "slope_while_pouring_degrees": pile.slopes.mean,
+        "slope_deviation_degrees": pile.slopes.deviation,
+        "slope_lost_degrees": analysis.slope(pile.poured).degrees - pile.slope.degrees,
         "height_cm": pile.height,
         "volume_mass": pile.volume_mass,
         "central_pressure_dPa": float(pressure.final.values[0]),
@@ -157,11 +159,15 @@ def _rows(pile, results):
     ]  # fmt: skip
     if r["grains"] < LARGE or any(p[key] != PARAMETERS[key] for key in PHYSICS):
         return rows
-    slope, mass, centre = r["slope_degrees"], r["volume_mass"], r["central_pressure_dPa"]
+    mass, centre = r["volume_mass"], r["central_pressure_dPa"]
+    # A state stands where its last avalanche left it, which hangs on the last bit; the mean over the pouring does not.
+    # Relaxing changes nothing that can be seen (1999, part IV): no more than two states of the pouring differ.
+    slope, lost = r["slope_while_pouring_degrees"], r["slope_lost_degrees"]
+    doubt = 2 * math.sqrt(2) * r["slope_deviation_degrees"]
     return [
-        Row("slope, degrees", 26, slope, abs(slope - 26) <= 1.5, "published"),
-        Row("slope while pouring", 26, r["slope_while_pouring_degrees"],
-            abs(r["slope_while_pouring_degrees"] - 26) <= 1.5, "published"),
+        Row("slope, mean of the later half of the pouring, degrees", 26, slope, abs(slope - 26) <= 1.5, "published"),
+        Row("slope lost while it relaxes, degrees", f"0 within {doubt:.1f}, as two states of the pouring", lost,
+            abs(lost) <= doubt, "published"),
         Row("volume mass, g/cm³", 0.615, mass, abs(mass - 0.615) <= 0.02, "published"),
         Row("pressure at the centre, dPa", f"< {r['hydrostatic_pressure_dPa']:.0f}, hydrostatic (3320 in print)",
             centre, centre < r["hydrostatic_pressure_dPa"], "published"),
