@@ -36,6 +36,7 @@ PARAMETERS = Options(
 QUICK = {"travel": 0.16, "film_frames": 4}
 
 MOVED = 0.03  # of the thickness: joints that have opened, or slid, by less are counted as closed
+READ_AT = (0.1, 0.5, 1, 2, 5)  # mm of travel at which the force is told, in means over 10 ms
 
 
 class Fall(NamedTuple):
@@ -114,11 +115,11 @@ def smooth(values, width=25) -> np.ndarray:
 # ---- numbers -------------------------------------------------------------------------------------------------------
 
 
-def numbers(outcome: Fall) -> dict:
+def numbers(outcome: Fall, step: float) -> dict:
     """What is read from one fall: hinges, joints that slid, force over the weight of the arch."""
     joints = _bridge.joints(outcome.bridge, outcome.start, outcome.reading)
     weight = 9.81 * outcome.start.masses[outcome.bridge.arch.voussoirs].sum()
-    force = smooth(outcome.force)
+    force, short = smooth(outcome.force), smooth(outcome.force, max(1, round(0.01 / step)))
     pick = np.linspace(0, len(force) - 1, min(60, len(force))).astype(int)
     e = outcome.energy
     return {
@@ -133,6 +134,9 @@ def numbers(outcome: Fall) -> dict:
         "largest_slip": float(np.abs(joints.slip).max()),
         "displacement": outcome.travel[pick],
         "force": force[pick],
+        "force_in_first_step": float(outcome.force[0]),
+        "largest_force": float(short.max()),
+        "force_over_10_ms": {f"{mm:g}": float(np.interp(1e-3 * mm, outcome.travel, short)) for mm in READ_AT},
         "force_at_5_mm": float(outcome.force[(outcome.travel > 4e-3) & (outcome.travel < 6e-3)].mean()),
         "largest_force_by_linear_programme": outcome.bound,
         "weight_of_arch": weight,
@@ -146,7 +150,7 @@ def check(outcome, parameters):
     results, rows = {"mechanisms": {}}, []
     published = all(parameters[key] == PARAMETERS[key] for key in ("voussoirs", "thickness", "block", "speed"))
     for one in outcome:
-        found = results["mechanisms"][f"{one.friction:g}"] = numbers(one)
+        found = results["mechanisms"][f"{one.friction:g}"] = numbers(one, parameters["step"])
         name = f"friction {one.friction:g}: "
         rows.append(Row(name + "stands, by the one-step test and the linear programme", "in equilibrium",
                         f"{found['in_equilibrium']}, {found['in_equilibrium_by_linear_programme']}",

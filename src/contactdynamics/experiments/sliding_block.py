@@ -89,6 +89,7 @@ def check(outcome, parameters):
         "angle_degrees": math.degrees(outcome["angle"]),
         "expected_degrees": math.degrees(outcome["critical"]),
         "error_radians": error,
+        "speed_error": off,
         "moved_metres": float(outcome["moved"][-1]),
         "creep_metres_per_second": creep,
     }
