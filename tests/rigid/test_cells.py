@@ -222,6 +222,19 @@ def test_wrong_cells_are_told(options, words):
         cd.Cell(vectors, **options)
 
 
+@pytest.mark.parametrize("mass", [None, 0.02])
+def test_a_cell_without_contacts_is_set_in_motion_by_the_stress(mass):
+    """M l^2 dL/dt = -V s: an empty cell closes; its mass is a tenth of that of its bodies where none is given."""
+    scene = cd.Scene(gravity=(0, 0), cell=cd.Cell((1.5, 2.0), stress={"yy": 5.0}, mass=mass))
+    scene.material("m", density=1.0)
+    scene.contact("m", "m", friction=0.0)
+    scene.add(cd.Disk(radius=0.1), material="m")
+    sim = cd.Simulation(scene, time_step=H)
+    sim.step()
+    has = 0.1 * np.pi * 0.1**2 if mass is None else mass
+    assert sim.cell.rate == pytest.approx(np.diag([0.0, -H * 3.0 * 5.0 / (has * 3.0)]), rel=1e-12)
+
+
 def test_what_does_not_fit_a_cell_is_told():
     def made(radius=0.1, **options):
         scene = cd.Scene(gravity=(0, 0), cell=cd.Cell((1.0, 1.0), **options))

@@ -42,7 +42,7 @@ def compressed(scene, unit, parameters, *, tolerance=None, longest=400.0, quiet=
     """The simulation of a sample brought to rest under the pressure; and what `compress` says."""
     sim = cd.Simulation(
         scene, time_step=parameters["step"] * unit, tolerance=tolerance or parameters["tolerance"],
-        penetration="anticipate", on_failure="ignore",
+        penetration="anticipate", on_failure="ignore", max_iterations=20_000,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StepWarning)

@@ -17,6 +17,7 @@ from .space import periodic
 class CellMotion:
     """The moving shape of a `Cell`: ``shape`` (3, 3) has its vectors as columns, ``gradient`` (3, 3) is L."""
 
+    LIGHT = 0.1  # mass over that of the bodies: as heavy as they are it is thrown off by what dilates, and comes back
     RECUT = 0.51  # of a vector: sheared by more than this along another one, the cell is cut anew
 
     def __init__(self, cell, bodies, dimension: int):
@@ -24,7 +25,8 @@ class CellMotion:
         self.shape, self.gradient, self.strain = cell.vectors.T.copy(), np.zeros((3, 3)), np.zeros((3, 3))
         self.length = cell.volume ** (1.0 / dimension) if self.moves else 0.0
         self.free = np.isfinite(cell.stress)
-        self.mass = float(bodies.mass[bodies.kind == FREE].sum()) if cell.mass is None else float(cell.mass)
+        free = float(bodies.mass[bodies.kind == FREE].sum())
+        self.mass = self.LIGHT * free if cell.mass is None else float(cell.mass)
         self.drive(0.0)
 
     def become(self, cell) -> None:

@@ -27,7 +27,7 @@ class Cell:
         with the contacts (after Shaebani, Unger and Kertesz 2009). A shear stress "xy" acts on dv_x/dy.
     mass
         That of the cell, kg: its kinetic energy is mass length^2 sum rate_ij^2 / 2 over the free components, with the
-        length (volume)^(1/d) at the start. The mass of all free bodies where it is not given.
+        length (volume)^(1/d) at the start. A tenth of that of all free bodies where it is not given.
 
     >>> Cell((1.0, 2.0), rate=[[0, 0.1], [0, 0]], stress={"yy": 50.0}).dimension
     2
