@@ -31,7 +31,7 @@ from .solids import (
     WAY,
     face_level,
 )
-from .touches import AXIS, FIRST, NAME_ONE, NAME_TWO, SECOND
+from .touches import AXIS, FIRST, NAME_ONE, NAME_TWO, SECOND, row_of
 
 WATCH = 1e-3  # of the size: pairs up to this are looked at
 ON_SECOND = 1 << 20  # axis: face of the second polyhedron
@@ -48,15 +48,18 @@ def speed(rows, a, b, reach_a, reach_b):
 
 
 @kernel
-def near_pairs(solids, spheres, lists, outlook, known, planes, scratch, out):
-    """Pairs of polyhedra, and of a polyhedron and a sphere, that may touch, in order; returns their number."""
+def near_pairs(solids, spheres, lists, outlook, known, planes, scratch, share, out):
+    """Pairs of polyhedra, and of a polyhedron and a sphere, that may touch, in order; returns their number.
+
+    The first of each is one of the balls of the ``share``.
+    """
     starts, sizes, index, bound, apart = solids.starts, solids.size, out.index, out.bound, scratch.apart
     vectors, rim_starts, rims, edges = solids.vectors, solids.rim_starts, solids.rims, solids.edges
     places, radius, body = spheres.places, spheres.radius, spheres.body
     lists_start, lists_count, other = lists.start, lists.count, lists.other
     one, two, h, slack, anticipate, keep = outlook
-    found, k = 0, 0
-    for i in range(radius.size):
+    found, k = 0, row_of(known, planes, share.begin)
+    for i in range(share.begin, share.end):
         angular = starts[i, CORNER] < starts[i + 1, CORNER]
         for n in range(lists_start[i], lists_start[i] + lists_count[i]):
             j = other[n]
@@ -255,13 +258,13 @@ def spheres_on_solids(solids, meetings, m, places, radius, at):
 
 
 @kernel
-def meet(solids, spheres, lists, outlook, known, planes, scratch, out):
+def meet(solids, spheres, lists, outlook, known, planes, scratch, share, out):
     """Where polyhedra touch each other, and spheres; returns the numbers of pairs and of points.
 
     ``known`` is the index of the present contacts, ``planes`` the row of the first one with a plane. Where there are
     more points than room, their number alone is meant.
     """
-    count = near_pairs(solids, spheres, lists, outlook, known, planes, scratch, out)
+    count = near_pairs(solids, spheres, lists, outlook, known, planes, scratch, share, out)
     index, starts, places, radius, body = out.index, solids.starts, spheres.places, spheres.radius, spheres.body
     at, most = 0, scratch.polygon.shape[1]
     for m in range(count):

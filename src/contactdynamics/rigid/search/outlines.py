@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import kernel
-from .touches import AXIS, FIRST, SECOND
+from .touches import AXIS, FIRST, SECOND, row_of
 
 WATCH = 1e-3  # of the size: pairs up to this are looked at
 ALIKE = 1e-7  # of the size: heights that differ by less are the same
@@ -57,9 +57,11 @@ def outlines(balls, corners) -> Outlines:
 
 
 @kernel
-def place_corners(position, orientation, local, body, world, normal):
-    """Corners and edge normals in space."""
-    for k in range(body.size):
+def place_corners(pose, outline, begin, end):
+    """Corners ``begin`` to ``end`` and the normals of their edges in space, at the ``pose``."""
+    position, orientation = pose
+    local, body, world, normal = outline.local, outline.body, outline.world, outline.normal
+    for k in range(begin, end):
         i = body[k]
         w, z = orientation[i, 0], orientation[i, 3]
         c, s = w * w - z * z, 2.0 * w * z
@@ -107,9 +109,10 @@ def speed(rows, a, b, reach_a, reach_b):
 
 
 @kernel
-def near_pairs(outline, spheres, lists, outlook, known, planes, apart, out):
+def near_pairs(outline, spheres, lists, outlook, known, planes, apart, share, out):
     """Pairs of polygons, and of a polygon and a disk, that may touch, in order, into ``out``; returns their number.
 
+    The first of each is one of the balls of the ``share``.
     ``apart`` has an axis for each place in the neighbour lists, the one that last kept the two apart: most pairs are
     done with by a look at it. It is only a hint; where lists have changed, it misses.
     """
@@ -118,8 +121,8 @@ def near_pairs(outline, spheres, lists, outlook, known, planes, apart, out):
     places, radius, body = spheres.places, spheres.radius, spheres.body
     lists_start, lists_count, other = lists.start, lists.count, lists.other
     one, two, h, slack, anticipate, keep = outlook
-    found, k = 0, 0
-    for i in range(radius.size):
+    found, k = 0, row_of(known, planes, share.begin)
+    for i in range(share.begin, share.end):
         flat = start[i] < start[i + 1]
         for n in range(lists_start[i], lists_start[i] + lists_count[i]):
             j = other[n]
@@ -367,12 +370,12 @@ def disks_on_polygons(meetings, count, outline, places, radius):
 
 
 @kernel
-def meet(outline, spheres, lists, outlook, known, planes, scratch, out):
+def meet(outline, spheres, lists, outlook, known, planes, scratch, share, out):
     """All stages: where polygons touch each other, and disks where there are any; returns the number of pairs.
 
     ``known`` is the index of the present `Touches`, ``planes`` the row of the first one with a half-plane.
     """
-    count = near_pairs(outline, spheres, lists, outlook, known, planes, scratch.apart, out)
+    count = near_pairs(outline, spheres, lists, outlook, known, planes, scratch.apart, share, out)
     choose_axes(out, count, outline, spheres.places, spheres.body, outlook.one, scratch.heights, scratch.apart)
     cut_edges(out, count, outline)
     if scratch.disks:

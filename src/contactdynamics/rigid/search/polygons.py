@@ -136,16 +136,17 @@ def find_on_planes(outline, spheres, flats, rules, position, outlook, old, at, o
 
 
 @kernel
-def find_touches(outline, spheres, lists, flats, rules, pose, outlook, scratch, meetings, old, out):
-    """All active contacts at the ``pose`` (positions, orientations), with the memory of the ``old`` ones, into ``out``.
+def find_touches(outline, spheres, lists, flats, rules, pose, outlook, scratch, meetings, old, out, share):
+    """The active contacts of a ``share`` at the ``pose`` (positions, orientations), with the memory of ``old`` ones.
 
-    Returns their number, and how many are of pairs; more than its room: do it again.
+    They go into ``out``. Returns their number, and how many are of pairs; more than its room: do it again.
     """
-    position, orientation = pose
-    place_corners(position, orientation, outline.local, outline.body, outline.world, outline.normal)
-    count = meet(outline, spheres, lists, outlook, old.index, old.planes, scratch, meetings)
+    position, _ = pose
+    if share.alone:
+        place_corners(pose, outline, 0, outline.body.size)
+    count = meet(outline, spheres, lists, outlook, old.index, old.planes, scratch, share, meetings)
     pairs = total = enter_pairs(meetings, count, outline.size, spheres, rules, position, outlook, old, out)
-    if flats.body.size > 0:
+    if share.planes and flats.body.size > 0:
         total = find_on_planes(outline, spheres, flats, rules, position, outlook, old, pairs, out)
     return total, pairs
 
@@ -155,21 +156,23 @@ class PolygonSearch(Touching):
 
     equations, dimension, name, kept = (PLANAR,), 2, "touch", ("index", "memory", "status", "lost")
     kind = "polygons"
-    finding = staticmethod(find_touches)
+    finding, placing = staticmethod(find_touches), staticmethod(place_corners)
 
     def _shape(self, model) -> None:
         self.shapes = outlines(model.balls, model.corners)
-        corners = np.diff(self.shapes.start)
-        heights = np.empty((2, int(corners.max(initial=0))))
-        self._scratch = Scratch(np.zeros(0, dtype=np.int32), heights, bool((corners == 0).any()))
-        self._meetings = meeting_arrays(0)
 
     def _own_shapes(self) -> None:
-        """Arrays of its own where those of another are written in."""
-        o, s = self.shapes, self._scratch
-        self.shapes = o._replace(world=o.world.copy(), normal=o.normal.copy())
-        self._scratch = s._replace(apart=s.apart.copy(), heights=s.heights.copy())
-        self._meetings = meeting_arrays(len(self._meetings.index))
+        self.shapes = self.shapes._replace(world=self.shapes.world.copy(), normal=self.shapes.normal.copy())
+
+    def _hints_for(self, pairs: int) -> np.ndarray:
+        return np.zeros(pairs, dtype=np.int32)
+
+    def _scratch(self) -> Scratch:
+        corners = np.diff(self.shapes.start)
+        return Scratch(self._hints, np.empty((2, int(corners.max(initial=0)))), bool((corners == 0).any()))
+
+    def _meetings(self, pairs: int, points: int):
+        return meeting_arrays(pairs)
 
     def _with_ghosts(self, g) -> Outlines:
         o, (rows, count) = self.shapes, copies(self.shapes.start, g.ball)
@@ -179,8 +182,3 @@ class PolygonSearch(Touching):
             np.append(o.body, np.repeat(g.body, count).astype(o.body.dtype)), np.append(o.size, o.size[g.ball]),
             np.empty((len(local), 2)), np.empty((len(local), 2)),
         )  # fmt: skip
-
-    def _follow_lists(self, pairs: int) -> None:
-        if len(self._scratch.apart) != pairs:
-            self._scratch = self._scratch._replace(apart=np.zeros(pairs, dtype=np.int32))
-            self._meetings = meeting_arrays(pairs)

@@ -24,6 +24,7 @@ from .solids import (
     OTHER,
     ROW,
     ROWS,
+    Scratch,
     Solids,
     meeting_arrays,
     place_solids,
@@ -225,19 +226,20 @@ def find_on_planes(solids, spheres, flats, rules, position, outlook, old, at, ou
 
 
 @kernel
-def find_joints(solids, spheres, lists, flats, rules, pose, outlook, scratch, meetings, old, out):
-    """All active contacts at the ``pose`` (positions, orientations), with the memory of the ``old`` ones, into ``out``.
+def find_joints(solids, spheres, lists, flats, rules, pose, outlook, scratch, meetings, old, out, share):
+    """The active contacts of a ``share`` at the ``pose`` (positions, orientations), with the memory of ``old`` ones.
 
-    Returns their number, and how many are of pairs; more than its room: do it again. Where the pairs have more points
-    than the ``meetings`` have room for, it returns -1 and twice their number.
+    They go into ``out``. Returns their number, and how many are of pairs; more than its room: do it again. Where the
+    pairs have more points than the ``meetings`` have room for, it returns -1 and twice their number.
     """
-    position, orientation = pose
-    place_solids(position, orientation, solids.local, solids.body, solids.starts[-1, CORNER], solids.vectors)
-    count, points = meet(solids, spheres, lists, outlook, old.index, old.planes, scratch, meetings)
+    position, _ = pose
+    if share.alone:
+        place_solids(pose, solids, 0, solids.body.size)
+    count, points = meet(solids, spheres, lists, outlook, old.index, old.planes, scratch, share, meetings)
     if points > meetings.points.shape[0]:
         return -1, 2 * points
     pairs = total = enter_pairs(meetings, count, solids.size, spheres, rules, position, outlook, scratch, old, out)
-    if flats.body.size > 0:
+    if share.planes and flats.body.size > 0:
         total = find_on_planes(solids, spheres, flats, rules, position, outlook, old, pairs, out)
     return total, pairs
 
@@ -247,24 +249,24 @@ class PolyhedronSearch(Touching):
 
     equations, dimension, name, kept = (SPATIAL,), 3, "joint", ("index", "place", "memory", "status", "lost")
     kind, first = "polyhedra", 1e-6
-    finding = staticmethod(find_joints)
+    finding, placing = staticmethod(find_joints), staticmethod(place_solids)
 
     def _shape(self, model) -> None:
         self.shapes = solids(model.balls, model.corners, model.rims)
-        most = 2 * int(np.diff(self.shapes.rim_starts).max(initial=3)) + 8
-        alone = bool((np.diff(self.shapes.starts[:, CORNER]) == 0).any())
-        self._scratch = scratch_arrays(most, alone)
-        self._own_meetings(0, 0)
+        self._most = 2 * int(np.diff(self.shapes.rim_starts).max(initial=3)) + 8  # corners of a joint, on the way
+        self._spheres = bool((np.diff(self.shapes.starts[:, CORNER]) == 0).any())
 
     def _own_shapes(self) -> None:
-        """Arrays of its own where those of another are written in."""
-        s, most = self._scratch, len(self._scratch.source)
         self.shapes = self.shapes._replace(vectors=self.shapes.vectors.copy())
-        self._scratch = scratch_arrays(most, s.spheres)._replace(apart=s.apart.copy())
-        self._own_meetings(len(self._meetings.index), len(self._meetings.points))
 
-    def _own_meetings(self, pairs: int, points: int) -> None:
-        self._meetings = meeting_arrays(pairs, points)
+    def _hints_for(self, pairs: int) -> np.ndarray:
+        return np.full((pairs, 2), -1, dtype=np.int32)
+
+    def _scratch(self) -> Scratch:
+        return scratch_arrays(self._most, self._spheres)._replace(apart=self._hints)
+
+    def _meetings(self, pairs: int, points: int):
+        return meeting_arrays(pairs, points or 8 * pairs + self._most)
 
     def _with_ghosts(self, g) -> Solids:
         s, total = self.shapes, self.shapes.starts[-1].astype(np.int64)
@@ -290,8 +292,3 @@ class PolyhedronSearch(Touching):
             np.concatenate([s.rims, rim]).astype(s.rims.dtype), np.concatenate([old, new]).astype(s.edges.dtype),
             np.append(s.size, s.size[g.ball]),
         )  # fmt: skip
-
-    def _follow_lists(self, pairs: int) -> None:
-        if len(self._scratch.apart) != pairs:
-            self._scratch = self._scratch._replace(apart=np.full((pairs, 2), -1, dtype=np.int32))
-            self._own_meetings(pairs, 8 * pairs + len(self._scratch.source))

@@ -71,11 +71,12 @@ def _normals(places, corner, after, rim_starts) -> np.ndarray:
 
 
 @kernel
-def place_solids(position, orientation, local, body, corners, out):
-    """Corners, which are the first ``corners`` rows, and normals in space."""
-    last = -1
+def place_solids(pose, solids, begin, end):
+    """Rows ``begin`` to ``end`` of the corners, which come first, and normals in space, at the ``pose``."""
+    position, orientation = pose
+    local, body, corners, out, last = solids.local, solids.body, solids.starts[-1, CORNER], solids.vectors, -1
     xx = xy = xz = yx = yy = yz = zx = zy = zz = 0.0
-    for k in range(body.size):
+    for k in range(begin, end):
         i = body[k]
         if i != last:
             w, x, y, z = orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3]

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._jit import kernel
+
 FIRST, SECOND, FEATURE, END, AXIS, LAW = range(6)
 NAME_ONE, NAME_TWO = FEATURE, END  # of a contact of polyhedra: see `cutting`
 SIZE, NX, NY, X, Y = range(5)
@@ -33,6 +35,31 @@ class Rules(NamedTuple):
     material: np.ndarray  # (S,) of the balls
     joints: np.ndarray  # (J, 3) see `laws`
     four: bool  # whether joints of polyhedra are thinned to four contacts
+
+
+class Share(NamedTuple):
+    """What one worker searches: the pairs whose first ball is one of these; contacts with planes come after the last.
+
+    ``alone``: nobody else does; corners are not in their places yet.
+    """
+
+    begin: int
+    end: int
+    planes: bool
+    alone: bool
+
+
+@kernel
+def row_of(known, planes, ball):
+    """The first of the rows before ``planes`` that is of this ball or of a later one."""
+    low, high = 0, planes
+    while low < high:
+        middle = (low + high) // 2
+        if known[middle, FIRST] < ball:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def touch_arrays(room: int, dimension: int = 2) -> Touches:

@@ -9,12 +9,13 @@ from ...scenes.materials import COHESION, TENSION
 from ...state import OPEN, SEPARATING
 from ..motion import by_direction, invert_inertia
 from ..space import Open, images
+from ..threads import part
 from .balls import HERE, normal_velocity
 from .contract import CELLULAR, Candidates, Outlook, Overlap, head_of
 from .ghosts import ghosts, lay, of_bodies, of_ghosts
 from .laws import joint_rows, with_ghosts
 from .recovery import recover_touches, turn_spins
-from .touches import FIRST, SECOND, SIZE, Rules, Touches, touch_arrays
+from .touches import FIRST, SECOND, SIZE, Rules, Share, Touches, touch_arrays
 
 ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
 
@@ -54,13 +55,25 @@ def deepest_touch(gap, place):
     return depth, share, worst
 
 
+class Desk:
+    """Where one worker searches: its scratch, the pairs on their way, and the contacts that it finds beside others."""
+
+    def __init__(self, out):
+        self.scratch, self.meetings, self.out = None, None, out
+
+    def cleared(self) -> "Desk":
+        """For lists of another length."""
+        return Desk(self.out)
+
+
 class Touching:
     """What the searches for contacts of polygons and of polyhedra have in common: see `Search`.
 
     A search says its ``dimension``, the ``name`` of its arrays in a checkpoint, and which of them these are (``kept``),
     and its bodies in words (``kind``). It has ``shapes``, a named tuple with the ``size`` of each part, which `_shape`
-    makes and to which `_with_ghosts` adds copies of parts, and the kernel ``finding``, with ``_scratch`` and
-    ``_meetings`` for as many pairs as the neighbour lists have (`_follow_lists`).
+    makes and to which `_with_ghosts` adds copies of parts; the kernels ``placing``, which puts corners in their places,
+    and ``finding``, which each worker calls for its `Share` with ``_scratch`` and ``_meetings`` of its own. ``_hints``
+    are what is noted of each pair in the neighbour lists.
     """
 
     size, rests, needs_inertia, sortable = "one's inner radius", True, True, False
@@ -88,6 +101,7 @@ class Touching:
         self.equations = type(self).equations + (CELLULAR,) * self._mixed if self._open else (CELLULAR,)
         self.rules = self._rules(model)._replace(four=self.four)
         self._shape(model)
+        self._hints, self._desks = self._hints_for(0), []
         self._find = Settled(self.finding) if self._open else self.finding
         return True
 
@@ -95,12 +109,12 @@ class Touching:
         """Find the active contacts, with the memory of the present ones, which they replace; returns their number."""
         pose = model.bodies.position, model.bodies.orientation
         if self._open:
-            return self._search(self.shapes, self.rules, near.flats, (near.spheres, near.listed, pose, outlook))
+            return self._search(self.shapes, self.rules, near.flats, (near.spheres, near.listed, pose, outlook), team)
         there, material = ghosts(near, len(outlook.one)), self.rules.material
         self.found = of_ghosts(there, self.found)
         joints = with_ghosts(self.rules.joints, there.body, there.real)
         rules = self.rules._replace(material=np.append(material, material[there.ball]), joints=joints)
-        total = self._search(self._with_ghosts(there), rules, near.flats, lay(there, near, pose, outlook))
+        total = self._search(self._with_ghosts(there), rules, near.flats, lay(there, near, pose, outlook), team)
         of_bodies(there, self.found)
         self._apart = self._images(near)
         self._across = self._apart.any(axis=1) if near.length else np.zeros(0, dtype=bool)
@@ -114,20 +128,54 @@ class Touching:
             out[: t.planes] = images(near.space, near.places[second] - near.places[first])
         return out
 
-    def _search(self, shapes, rules, flats, where) -> int:
-        spheres, lists, pose, outlook = where
-        self._follow_lists(len(lists.other))
+    def _search(self, shapes, rules, flats, where, team) -> int:
+        """Search alone, into the spare arrays; or each worker among its own balls, and put together what they found."""
+        (spheres, lists, pose, outlook), workers = where, team.threads
+        if len(self._hints) != len(lists.other):
+            self._hints, self._desks = self._hints_for(len(lists.other)), [desk.cleared() for desk in self._desks]
+        self._desks += [Desk(touch_arrays(0, self.dimension)) for _ in range(workers - len(self._desks))]
+        columns, balls = (shapes, spheres, lists, flats, rules, pose, outlook), len(spheres.radius)
+        if workers == 1:
+            total, pairs, self._spare = self._searched(columns, self._desks[0], self._spare, (0, balls, True, True))
+            return self._take(self._spare, total, pairs)
+
+        def place(meeting):
+            self.placing(pose, shapes, *part(len(shapes.body), meeting))
+
+        def search(meeting):
+            k = meeting.thread
+            share, desk = (*part(balls, meeting), k == workers - 1, False), self._desks[k]
+            found[k], pairs[k], desk.out = self._searched(columns, desk, desk.out, share)
+
+        found, pairs = [0] * workers, [0] * workers
+        team.share(place)
+        team.share(search)
+        if sum(found) > len(self._spare.status):
+            self._spare = self._arrays(sum(found))
+        self._put_together(found)
+        return self._take(self._spare, sum(found), sum(pairs))
+
+    def _searched(self, columns, desk, out, share) -> tuple[int, int, Touches]:
+        """What one worker finds in its share: how many contacts, how many of pairs, and these in ``out`` or larger."""
+        listed = len(columns[2].other)
+        if desk.scratch is None:
+            desk.scratch, desk.meetings = self._scratch(), self._meetings(listed, 0)
         while True:
-            out = self._spare
-            total, pairs = self._find(
-                shapes, spheres, lists, flats, rules, pose, outlook, self._scratch, self._meetings, self.found, out
-            )
+            total, pairs = self._find(*columns, desk.scratch, desk.meetings, self.found, out, Share(*share))
             if total < 0:  # no room for what the pairs have
-                self._own_meetings(len(lists.other), pairs)
+                desk.meetings = self._meetings(listed, pairs)
             elif total <= len(out.status):
-                return self._take(out, total, pairs)
+                return total, pairs, out
             else:
-                self._make_room(total)
+                out = self._arrays(total)
+
+    def _put_together(self, found) -> None:
+        """The contacts of all workers, one after the other, into the spare arrays."""
+        at = 0
+        for desk, count in zip(self._desks, found, strict=False):
+            for whole, some in zip(self._spare[:-1], desk.out[:-1], strict=True):
+                whole[at : at + count] = some[:count]
+            at += count
 
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`."""
@@ -165,9 +213,11 @@ class Touching:
         """(S,) radii of the balls inside the convex parts."""
         return self.shapes.size
 
-    def _make_room(self, total: int) -> None:
-        self._spare = touch_arrays(int(ROOM * total) + 64, self.dimension)
-        self._spare.kind[:] = self.equations[0]
+    def _arrays(self, total: int) -> Touches:
+        """Room for so many contacts and some more."""
+        arrays = touch_arrays(int(ROOM * total) + 64, self.dimension)
+        arrays.kind[:] = self.equations[0]
+        return arrays
 
     def _take(self, filled: Touches, total: int, planes: int) -> int:
         """Have the first ``total`` contacts of what was ``filled``."""
@@ -265,4 +315,5 @@ class Touching:
         other._own_arrays()
         if self.present:
             other._own_shapes()
+            other._hints, other._desks = self._hints.copy(), []
         return other
