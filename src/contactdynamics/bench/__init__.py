@@ -22,6 +22,7 @@ def _functions() -> dict:
         curve,
         masonry,
         peers,
+        penetration,
         polygons,
         polyhedra,
         ranks,
@@ -38,6 +39,7 @@ def _functions() -> dict:
         "growth": speed.growth, "tolerance": tolerance.tolerance, "profile": speed.profile, "start": start.start,
         "polygons": polygons.polygons, "polyhedra": polyhedra.polyhedra, "solvers": solvers.solvers,
         "cells": cells.cells, "ranks": ranks.ranks, "curve": curve.curve, "changeover": changeover.changeover,
+        "penetration": penetration.penetration,
     }  # fmt: skip
 
 

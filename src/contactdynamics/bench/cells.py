@@ -89,7 +89,8 @@ def cells(echo, *, disks, sweeps, steps, shear_disks, shear_steps, shear_toleran
         f"{slow['minutes_of_100000']:.1f} min"
     )
     echo(
-        f"friction {slow['shear_friction']:.3f}, fraction {slow['shear_fraction']:.4f}, pressure "
+        f"friction {slow['shear_friction']:.3f} +- {slow['shear_friction_error']:.3f}, "
+        f"fraction {slow['shear_fraction']:.4f}, pressure "
         f"{slow['shear_pressure']:.3f} +- {slow['shear_ringing']:.3f} of that asked for"
     )
     return {"box_ms": per["box"], "cell_ms": per["cell"], "contacts_box": contacts["box"],
@@ -122,9 +123,11 @@ def _quasi_static(disks: int, steps: int, tolerance: float, mass: float, step: f
         stress = sim.cell.stress + sim.cell.kinetic_stress
         rows.append((stress[0, 1], stress[1, 1], sim.cell.volume, sim.report.relative_penetration))
     shear, pressure, volume, overlap = np.array(rows).T
+    parts = [-a.sum() / b.sum() for a, b in zip(np.array_split(shear, 6), np.array_split(pressure, 6), strict=True)]
     return {"shear_ms": spent / steps * 1e3, "shear_sweeps": sweeps / steps,
             "minutes_of_100000": spent / steps * 1e5 / 60, "shear_strain": sim.cell.strain[0, 1] - strain,
             "shear_unsolved": sim.failures - unsolved, "shear_overlap": float(overlap.max()),
-            "shear_friction": float(-shear.sum() / pressure.sum()), "shear_fraction": solid / float(volume.mean()),
-            "shear_pressure": float(pressure.mean()) / PRESSURE,
+            "shear_friction": float(-shear.sum() / pressure.sum()),
+            "shear_friction_error": float(np.std(parts, ddof=1) / np.sqrt(6)),
+            "shear_fraction": solid / float(volume.mean()), "shear_pressure": float(pressure.mean()) / PRESSURE,
             "shear_ringing": float(pressure.std()) / PRESSURE}  # fmt: skip
