@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import numba
-from numba.core import compiler, event, sigutils
+from numba.core import compiler, event, sigutils, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.typed_passes import IRLegalization
@@ -302,12 +302,12 @@ class _Parts:
             self._save(signature, code)
 
 
-def _foreign(types) -> bool:
-    """Whether a named tuple among Numba's ``types``, or within them, is defined outside this package."""
-    for one in types:
+def _foreign(kinds) -> bool:
+    """Whether a named tuple among Numba's types, or within them, is defined outside this package."""
+    for one in kinds:
         made = getattr(one, "instance_class", None)
         if made is not None and made.__module__.partition(".")[0] != __package__:
             return True
-        if _foreign(getattr(one, "types", ())):
+        if _foreign(getattr(one, "types", ())) or (isinstance(one, types.CPointer) and _foreign([one.dtype])):
             return True
     return False

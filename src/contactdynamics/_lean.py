@@ -167,14 +167,17 @@ def _keeps_counts(state) -> bool:
 
 
 def _call_keeps(function, given, target, holds) -> bool:
-    """Whether a call makes an array or may do so: known are kernels, types of numbers, named tuples and mathematics."""
-    if isinstance(function, types.NamedTupleClass):
+    """Whether a call makes an array or may do so: known are kernels, types of numbers, named tuples and mathematics.
+
+    What ``borrows`` says that the arrays it gives are held by others.
+    """
+    chosen = getattr(function, "typing_key", None)
+    if isinstance(function, types.NamedTupleClass) or getattr(chosen, "borrows", False):
         return False
     if holds(target):
         return True
     if isinstance(function, (types.Dispatcher, types.NumberClass)):
         return False
-    chosen = getattr(function, "typing_key", None)  # a function of ours that chooses a kernel by type
     if getattr(chosen, "__module__", "").partition(".")[0] == __package__:
-        return False
+        return False  # a function of ours that chooses a kernel by type
     return not isinstance(function, types.Function) or any(v is not None and holds(v) for v in given)

@@ -5,6 +5,7 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics.rigid import contact_set, motion, restraint
+from contactdynamics.rigid.entries import table
 from contactdynamics.rigid.equations import diagonal
 from contactdynamics.rigid.threads import ALONE
 
@@ -221,15 +222,14 @@ def test_what_is_restrained_is_found_and_measured_alone(penetration, monkeypatch
         for _ in range(60):
             sim.step()
             kinds = tuple(equations.kind() for equations in sim.contact_set.equations)
-            group, factor, _ = restraint.gains(sim.rows, sim._free, kinds, 2.0, False, room, ONE)
+            group, factor, _ = restraint.gains(sim.rows, sim._free, table(kinds), 2.0, False, room, ONE)
             by = rng.choice([0.9, 1.0, 1.1], len(factor))  # some have too much
             contacts = kinds[0].contacts._replace(row=kinds[0].contacts.row.copy())
             diagonal_shrink(contacts, group, by)
             rows = np.where(group[:, None] < 0, sim.rows, sim._free + by[group][:, None] * (sim.rows - sim._free))
             rows[:, 6:] = sim.rows[:, 6:]
-            group, factor, _ = restraint.gains(
-                rows, sim._free, (kinds[0]._replace(contacts=contacts),), 2.0, False, room, ONE
-            )
+            twins = (kinds[0]._replace(contacts=contacts),)
+            group, factor, _ = restraint.gains(rows, sim._free, table(twins), 2.0, False, room, ONE)
             sums, powers = np.zeros((len(factor), 3)), np.zeros((len(rows), 2))
             every = np.arange(len(contacts.a), dtype=np.uint32)
             diagonal.add_powers(sim._free, rows, contacts, every, group, sums)  # of all groups

@@ -15,6 +15,7 @@ import naive
 import naive_rigid as twin
 from contactdynamics import quaternions
 from contactdynamics.rigid import motion, neighbours, simulation, solvers
+from contactdynamics.rigid.entries import table
 from contactdynamics.rigid.equations import contract, diagonal, full, levers, local
 from contactdynamics.rigid.equations.contract import GROUPS, Kind
 from contactdynamics.rigid.search.balls import WARY
@@ -315,7 +316,7 @@ def moment(request, monkeypatch):
         return type(value)(*(np.array(x) if isinstance(x, np.ndarray) else x for x in value))
 
     def spy(rows, mobility, kinds, goal, scratch, meeting):
-        twins = tuple(Kind(*map(copy, kind)) for kind in kinds)
+        twins = tuple(Kind(*map(copy, equations.kind())) for equations in sim.contact_set.equations)
         first, second = twins[0].contacts, twins[1].contacts if len(twins) > 1 else full.full_contacts(0)
         caught.append(SimpleNamespace(
             rows=rows.copy(), mobility=copy(mobility), kinds=twins, simple=first, m=len(first.pair), general=second,
@@ -900,7 +901,7 @@ def test_the_residual(moment):
     # impulses or to rho times the free velocities.
     c = moment
     goal, scratch = Goal(c.scale, c.free, 1e-4, 1, True, False), solvers.scratch_arrays(c.rows, len(c.kinds))
-    found, push, sinking = solvers.measure_all(c.rows, c.mobility, c.kinds, goal, scratch, ALONE)
+    found, push, sinking = solvers.measure_all(c.rows, c.mobility, table(c.kinds), goal, scratch, ALONE)
     expected, shares, products, left, size = naive_residual(c, c.rows)
     assert found.residual == pytest.approx(expected, rel=1e-6)
     assert found.left == pytest.approx(left, rel=1e-6) and push == pytest.approx(size, rel=1e-9)
@@ -925,7 +926,7 @@ def test_solvers_end_on_the_law(moment, solver):
     c = moment
     rows, simple, general = c.rows.copy(), c.simple, c.general
     goal, scratch = Goal(c.scale, c.free, 1e-4, 20_000, True, False), solvers.scratch_arrays(rows, len(c.kinds))
-    done, residual, left, *_ = getattr(solvers, solver)(rows, c.mobility, c.kinds, goal, scratch, ALONE)
+    done, residual, left, *_ = getattr(solvers, solver)(rows, c.mobility, table(c.kinds), goal, scratch, ALONE)
     assert 0 < residual <= 1e-4 and 1 < done
     # Balls between driven and fixed ones that close have no velocity at all: impulses grow without end, the residual
     # relative to them falls, and what is lost says that this is no solution.
@@ -975,7 +976,7 @@ def test_helpers_of_the_accelerated_solver(moment):
         for k, share in enumerate(plan.shares):
             hot |= {int(contacts.a[k]), int(contacts.b[k])} if share >= 0.5 else set()
             small += share if share < 0.5 else 0.0
-    solvers.choose_few(c.kinds, scratch, small + 0.4, 0)
+    solvers.choose_few(table(c.kinds), scratch, small + 0.4, 0)
     moving, total = set(hot), 0
     for contacts, plan in c.kinds:
         chosen = [k for k in range(len(contacts.a)) if {int(contacts.a[k]), int(contacts.b[k])} & hot]

@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import InputError
 from ..rigid import solvers
 from ..rigid.contact_set import EQUATIONS, SEARCHES, ContactSet
+from ..rigid.entries import table
 from ..rigid.equations import diagonal
 from ..rigid.neighbours import Neighbours
 from ..rigid.simulation import Simulation
@@ -80,9 +81,9 @@ def sweep(echo) -> dict:
 def _on_threads(sim, echo) -> dict:
     """Accelerated sweeps on one and on two threads, in turn: nanoseconds per contact, and the ratio of their speeds."""
     met, best = sim.contact_set, {1: math.inf, 2: math.inf}
-    m, kinds = met.count, tuple(equations.kind() for equations in met.equations)
+    m, kinds = met.count, tuple(equations.kind() for equations in met.equations if equations.count)
     scratch = solvers.scratch_arrays(sim.rows, len(kinds))
-    problem = (sim.rows, met.mobility(sim.model), kinds, False, scratch, 20, -1.0, 1.0, math.inf)
+    problem = (kinds, sim.rows, met.mobility(sim.model), table(kinds), False, scratch, 20, -1.0, 1.0, math.inf)
     teams = {threads: Team(threads) for threads in best}
     for _ in range(200):  # on a shared machine both cores are seldom free together
         for threads, team in teams.items():

@@ -16,6 +16,7 @@ from ..problem.solving import solve
 from ..scenes.frames import no_contacts
 from ..state import Contacts
 from . import assembly, motion, restraint
+from .entries import Entered
 from .equations.border import Border
 from .equations.cellular import Cellular
 from .equations.contract import Mobility
@@ -127,6 +128,7 @@ class ContactSet:
         self._numbers, self._scratch = np.array([e.number for e in self.equations], dtype=np.int64), None
         self._as_found = self._tray = None
         self._arrange, self._gains, self._solvers = Settled(arrange), Settled(restraint.gains), {}
+        self._entered = Entered()
 
     # ---- the verbs of a step -----------------------------------------------------------------------------------------
 
@@ -230,7 +232,7 @@ class ContactSet:
         goal = Goal(
             float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), work, shared, worth
         )
-        kinds = tuple([equations.kind() for equations in self.equations])
+        kinds = tuple([equations.kind() for equations in self._active])
         if first and self.count > LARGE and settings.own is None:
             self._guess(step, rows, mobility, kinds, goal, settings)
         run = self._sweep if settings.own is None else self._run_own
@@ -252,8 +254,8 @@ class ContactSet:
             goal = goal._replace(max_iterations=max(0, settings.max_iterations - done))
         if done != found.iterations or steps != answer.iterations:
             found, answer = found._replace(iterations=done), answer._replace(iterations=steps)
-        before = sum([equations.count for equations in self.equations[: found.kind]])
-        return found, before + self.equations[found.kind].rank(found.worst), answer
+        before = sum([equations.count for equations in self._active[: found.kind]])
+        return found, before + self._active[found.kind].rank(found.worst), answer
 
     def _guess(self, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings) -> None:
         """Begin with what would hold all contacts as they are, where that is nearer to a solution than nothing."""
@@ -277,7 +279,7 @@ class ContactSet:
         settled = self._solvers.get((team, solver))
         if settled is None:
             settled = self._solvers[team, solver] = Settled(solver)
-        return team(settled, rows, mobility, kinds, goal, self._scratch)
+        return team(settled, kinds, rows, mobility, self._entered(kinds), goal, self._scratch)
 
     def _touched(self, rows) -> int:
         """Bodies that move and touch something, so that those elsewhere change nothing; all of them in a heap."""
@@ -361,25 +363,26 @@ class ContactSet:
         cell, scratch = self.cell_mass is not None and bool(self.cell_mass.any()), self._scratch
         team = self.team.of(self.count, SMALL)
         if self._room is None or len(self._room.groups) != team.threads:
-            self._room = restraint.room(rows, len(kinds), team.threads)
-        group, factor, least = team.share(self._gains, rows, step.free, kinds, mobility.kappa, cell, self._room)
+            self._room = restraint.room(rows, len(self.equations), team.threads)
+        table = self._entered(kinds)
+        group, factor, least = team.share(self._gains, rows, step.free, table, mobility.kappa, cell, self._room)
         if least >= 1.0:
             return None
-        found_by = zip(kinds, self._room.counts[:, 0].tolist(), strict=True)
-        some = tuple([restraint.restrained(kind.plan.few[:count], kind.contacts.a, kind.contacts.b, group, factor)
-                      for kind, count in found_by])  # fmt: skip
+        found_by = zip(kinds, self._room.counts[: len(kinds), 0].tolist(), strict=True)
+        some = [restraint.restrained(kind.plan.few[:count], kind.contacts.a, kind.contacts.b, group, factor)
+                for kind, count in found_by]  # fmt: skip
         bodies = restraint.slowed(rows, group, factor)
-        alone = rows, step.free, mobility, kinds, some, bodies, scratch.sums, scratch.pushes
-        few = self.count > SMALL and judge(goal, scratch.sums, scratch.pushes)[0].residual == found.residual
+        sums, pushes = scratch.sums[: len(kinds)], scratch.pushes
+        alone = rows, step.free, mobility, table, some, bodies, sums, pushes
+        few = self.count > SMALL and judge(goal, sums, pushes)[0].residual == found.residual
         few = few and restraint.tally(*alone, -1.0)
-        for equations, contacts in zip(self.equations, some, strict=True):
-            if equations.count:
-                equations.shrink(contacts, group, factor)
+        for equations, contacts in zip(self._active, some, strict=True):
+            equations.shrink(contacts, group, factor)
         restraint.slow(rows, step.free, bodies, group, factor)
         if not few:
             return self._measured(rows, mobility, kinds, goal, settings)
         restraint.tally(*alone, 1.0)
-        return judge(goal, scratch.sums, scratch.pushes)[0]
+        return judge(goal, sums, pushes)[0]
 
     def _more(self, model, step: Step, rows, begun) -> bool:
         """With anticipation: whether the velocities just found close gaps of pairs left out; takes those in.

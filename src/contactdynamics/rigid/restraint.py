@@ -20,10 +20,12 @@ contacts of these groups are then added up, and the residual is corrected by the
 from typing import NamedTuple
 
 import numpy as np
-from numba import literal_unroll
+from numba import types
 
 from .._jit import kernel
-from .equations.contract import ALL, GROUPS, SHARED, add_beyond, add_powers, measure
+from .entries import BEYOND, PLACES, POWERS, TABLE, by_address, common, there
+from .equations.contract import ALL, GROUPS, SHARED, add_beyond, add_powers
+from .solvers import measure_groups
 from .threads import meet, part
 
 ROUNDING = 1e-14  # of the powers summed without sign: not a gain
@@ -127,6 +129,23 @@ def suspects(powers, group, count, out):
 
 
 @kernel
+def beyond_of_kind(place, rows, begin, end, own, powers):
+    """`add_beyond` of the kind at a ``place``."""
+    return add_beyond(rows, there(place).contacts, begin, end, own, powers)
+
+
+@kernel
+def powers_of_kind(place, free, rows, some, group, sums):
+    """`add_powers` of the kind at a ``place``."""
+    add_powers(free, rows, there(place).contacts, some, group, sums)
+
+
+GROUP = types.Array(types.int32, 1, "C")
+beyond = by_address(BEYOND, beyond_of_kind, types.boolean, TABLE, types.int64, types.int64, GROUP, TABLE)
+powers_of = by_address(POWERS, powers_of_kind, types.none, TABLE, TABLE, PLACES, GROUP, TABLE)
+
+
+@kernel
 def find_powers(rows, free, kinds, kappa, room, meeting):
     """The powers on all bodies, into the ``room``; whether they are known: all bodies in contact are balls.
 
@@ -138,13 +157,15 @@ def find_powers(rows, free, kinds, kappa, room, meeting):
     first, after = part(GROUPS, meeting)
     for parity in range(2):
         meet(meeting, rows)
-        for kind in literal_unroll(kinds):
-            low, high = kind.plan.cuts[parity * GROUPS + first], kind.plan.cuts[parity * GROUPS + after]
-            known &= add_beyond(rows, kind.contacts, low, high, own, powers)
+        for at in range(len(kinds)):
+            cuts = common(kinds, at).plan.cuts
+            low, high = cuts[parity * GROUPS + first], cuts[parity * GROUPS + after]
+            known &= beyond(kinds, at, (rows, low, high, own, powers))
     meet(meeting, rows)
     if meeting.thread == 0:
-        for kind in literal_unroll(kinds):
-            add_beyond(rows, kind.contacts, kind.plan.cuts[SHARED], kind.plan.cuts[ALL], own, powers)
+        for at in range(len(kinds)):
+            cuts = common(kinds, at).plan.cuts
+            beyond(kinds, at, (rows, cuts[SHARED], cuts[ALL], own, powers))
     meet(meeting, rows)
     if known:
         add_own_powers(rows, free, kappa, own, begin, end, powers)
@@ -180,9 +201,10 @@ def join_all(rows, free, kinds, kappa, one, room, meeting):
     thread, known = meeting.thread, not one
     group, seen = room.groups[thread], room.seen
     group[:] = room.own
-    for kind in literal_unroll(kinds):
-        begin, end = part(kind.contacts.a.size, meeting)
-        join(kind.contacts.a[begin:end], kind.contacts.b[begin:end], group)
+    for at in range(len(kinds)):
+        kind = common(kinds, at)
+        begin, end = part(kind.a.size, meeting)
+        join(kind.a[begin:end], kind.b[begin:end], group)
     if known:
         known = find_powers(rows, free, kinds, kappa, room, meeting)
     meet(meeting, rows)
@@ -209,20 +231,20 @@ def gains(rows, free, kinds, kappa, one, room, meeting):
     Bodies that do not move freely have none, -1. ``one``: all hang together, by a cell that moves. The first thread
     joins what the others have found; the contacts of groups that may gain are left in ``few`` of the plans.
     """
-    thread, counts, at = meeting.thread, room.counts, 0
+    thread, counts = meeting.thread, room.counts
     count = join_all(rows, free, kinds, kappa, one, room, meeting)
-    for kind in literal_unroll(kinds):
-        counts[at, thread] = contacts_of(kind.contacts.a, kind.contacts.b, room.seen, meeting, kind.plan.few)
-        at += 1
+    for at in range(len(kinds)):
+        kind = common(kinds, at)
+        counts[at, thread] = contacts_of(kind.a, kind.b, room.seen, meeting, kind.plan.few)
     meet(meeting, rows)
     factor, least = np.ones(1), 1.0
     if thread == 0:
-        sums, at = np.zeros((count, 3)), 0
-        for kind in literal_unroll(kinds):
-            some = put_together(kind.plan.few, counts[at], kind.contacts.a.size)
-            add_powers(free, rows, kind.contacts, some, room.seen, sums)
+        sums = np.zeros((count, 3))
+        for at in range(len(kinds)):
+            kind = common(kinds, at)
+            some = put_together(kind.plan.few, counts[at], kind.a.size)
+            powers_of(kinds, at, (free, rows, some, room.seen, sums))
             counts[at, 0] = some.size
-            at += 1
         factor, least = factors(sums)
     return room.groups[0], factor, least
 
@@ -262,15 +284,21 @@ def slowed(rows, group, factor):
 
 
 @kernel
-def tally_kind(rows, mobility, kind, some, sums, sign):
-    """`tally` of the contacts ``some`` of one kind, and its ``sums`` (ALL, 8)."""
+def tally_kind(rows, mobility, kinds, at, some, sums, sign):
+    """`tally` of the contacts ``some`` of the kind in row ``at`` of the table, and its ``sums`` (ALL, 8)."""
     if some.size == 0:
         return True
-    e, s, w, l, b, k, c, d = measure(rows, mobility, kind.contacts, some, kind.plan.shares)
+    plan, found = common(kinds, at).plan, np.empty((1, 8))
+    for n in range(some.size):
+        plan.few[n] = some[n]
+    plan.few_cuts[0], plan.few_cuts[1] = 0, some.size
+    measure_groups(kinds, at, (rows, mobility, 0, 1, True, found))
+    e, s, w, l = found[0, 0], found[0, 1], found[0, 2], found[0, 3]
+    b, k, c, d = found[0, 4], found[0, 5], found[0, 6], found[0, 7]
     error, lost, largest, one = 0.0, 0.0, 0.0, sums[0]
     for g in range(ALL):
         error, lost, largest = error + sums[g, 0], lost + sums[g, 6], max(largest, sums[g, 3])
-    well = some.size <= FEW * kind.contacts.a.size and e <= FEW * error and c <= FEW * lost and l < largest
+    well = some.size <= FEW * plan.order.size and e <= FEW * error and c <= FEW * lost and l < largest
     one[0] += sign * e
     one[1] += sign * s
     one[4] += sign * b
@@ -283,19 +311,21 @@ def tally_kind(rows, mobility, kind, some, sums, sign):
 
 
 @kernel
-def tally(rows, free, mobility, kinds, some, bodies, sums, pushes, sign):
+def tally_pushes(rows, free, bodies, pushes, sign):
+    """`tally` of the ``bodies``."""
+    for k in range(bodies.size):
+        i = bodies[k]
+        x, y, z = rows[i, 0] - free[i, 0], rows[i, 1] - free[i, 1], rows[i, 2] - free[i, 2]
+        pushes[0] += sign * (x * x + y * y + z * z) / rows[i, 6]
+
+
+def tally(rows, free, mobility, kinds, some, bodies, sums, pushes, sign) -> bool:
     """Add what is restrained to the ``sums`` of the residual and to the ``pushes`` (see `solvers.Scratch`).
 
     ``some`` are the contacts of each kind, ``bodies`` the rows that are restrained. With ``sign`` -1, before the
     impulses are multiplied, it is taken off. Returns whether that is worth it: where it is most of them, the difference
     would not be exact, and the contact that loses most may be another one.
     """
-    at, well = 0, True
-    for kind in literal_unroll(kinds):
-        well &= tally_kind(rows, mobility, kind, some[at], sums[at], sign)
-        at += 1
-    for k in range(bodies.size):
-        i = bodies[k]
-        x, y, z = rows[i, 0] - free[i, 0], rows[i, 1] - free[i, 1], rows[i, 2] - free[i, 2]
-        pushes[0] += sign * (x * x + y * y + z * z) / rows[i, 6]
-    return well
+    well = [tally_kind(rows, mobility, kinds, at, contacts, sums[at], sign) for at, contacts in enumerate(some)]
+    tally_pushes(rows, free, bodies, pushes, sign)
+    return all(well)

@@ -2,15 +2,17 @@
 
 `nlgs` is plain Gauss-Seidel; `accelerated` adds Nesterov's extrapolation and leaves out contacts that need no more
 work. Both end by the same residual over all contacts. All threads run through the same decisions; sums are taken group
-by group, in a fixed order, so that the number of threads changes no bit.
+by group, in a fixed order, so that the number of threads changes no bit. ``kinds`` is the table of the contacts of all
+kinds, and what they do is called by its address: see `entries`.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numba import literal_unroll
+from numba import types
 
 from .._jit import kernel
+from .entries import MEASURE, MOBILITY, NUMBERS, SWEEP, TABLE, by_address, common, there
 from .equations.contract import ALL, GROUPS, SHARED, measure, sweep
 from .threads import after_choice, after_groups, after_measure, before_choice, meet, own_groups, part
 
@@ -33,7 +35,7 @@ class Scratch(NamedTuple):
     pushed: np.ndarray  # the same of all, for the kinetic size; none where processes put it together
     mark: np.ndarray  # (N,)
     changes: np.ndarray  # (2, ALL) of this and the last sweep, by group
-    sums: np.ndarray  # (kinds, ALL, 8) parts of the residual
+    sums: np.ndarray  # (kinds, ALL, 8) parts of the residual; room for all kinds of the scene
     pushes: np.ndarray  # (2 GROUPS,) parts of the kinetic size of what the contacts do
     found: np.ndarray  # (2,) numbers of contacts and bodies that need work
 
@@ -60,14 +62,20 @@ def scratch_arrays(rows: np.ndarray, kinds: int) -> Scratch:
 
 
 @kernel
-def sweep_kind(rows, mobility, kind, first, after, few, beta, changes):
-    """Sweep over the contacts of one kind in the groups from ``first`` on, before ``after``."""
+def sweep_kind(place, rows, mobility, first, after, few, beta, changes):
+    """Sweep over the contacts of the kind at a ``place`` in the groups from ``first`` on, before ``after``."""
+    kind = there(place)
     contacts, plan = kind.contacts, kind.plan
     order, cuts = (plan.few, plan.few_cuts) if few else (plan.order, plan.cuts)
     for group in range(first, after):
         if cuts[group] < cuts[group + 1]:
             some = order[cuts[group] : cuts[group + 1]]
             changes[group] += sweep(rows, mobility, contacts, some, beta, plan.last)
+
+
+sweep_groups = by_address(
+    SWEEP, sweep_kind, types.none, TABLE, MOBILITY, types.int64, types.int64, types.boolean, types.float64, NUMBERS
+)
 
 
 @kernel
@@ -82,15 +90,14 @@ def sweep_all(rows, mobility, kinds, few, beta, changes, meeting):
         begin, end = parity * GROUPS + first, parity * GROUPS + after
         for group in range(begin, end):
             changes[group] = 0.0
-        for kind in literal_unroll(kinds):
-            sweep_kind(rows, mobility, kind, begin, end, few, beta, changes)
+        for at in range(len(kinds)):
+            sweep_groups(kinds, at, (rows, mobility, begin, end, few, beta, changes))
         after_groups(meeting, rows, parity, changes)
     if some_shared(kinds):
         if meeting.thread == 0:
-            begin = SHARED + meeting.thread  # a constant would be a type of its own, and all sweeps compiled twice
-            changes[begin] = 0.0
-            for kind in literal_unroll(kinds):
-                sweep_kind(rows, mobility, kind, begin, begin + 1, few, beta, changes)
+            changes[SHARED] = 0.0
+            for at in range(len(kinds)):
+                sweep_groups(kinds, at, (rows, mobility, SHARED, SHARED + 1, few, beta, changes))
         meet(meeting, rows)
     total = 0.0
     for group in range(ALL):
@@ -102,8 +109,9 @@ def sweep_all(rows, mobility, kinds, few, beta, changes, meeting):
 def some_shared(kinds):
     """Whether there are contacts that one thread must sweep: those across the border of a cell."""
     found = 0
-    for kind in literal_unroll(kinds):
-        found += kind.plan.cuts[ALL] - kind.plan.cuts[SHARED]
+    for at in range(len(kinds)):
+        cuts = common(kinds, at).plan.cuts
+        found += cuts[ALL] - cuts[SHARED]
     return found > 0
 
 
@@ -139,9 +147,8 @@ def add_parts(shares, parts):
 
 
 @kernel
-def mark_bodies(contacts, shares, limit, mark):
+def mark_bodies(a, b, shares, limit, mark):
     """Mark the bodies of the contacts with a share above ``limit``; no branch, which nobody could foresee."""
-    a, b = contacts.a, contacts.b
     for k in range(shares.size):
         hot = np.int8(shares[k] >= limit)
         mark[a[k]] |= hot
@@ -149,12 +156,12 @@ def mark_bodies(contacts, shares, limit, mark):
 
 
 @kernel
-def choose(contacts, plan, mark):
+def choose(a, b, plan, mark):
     """The contacts of marked bodies into ``plan.few``; marks their other bodies. Returns their number.
 
     No branches on what the processor could not foresee: what is not chosen is written over by the next.
     """
-    a, b, few, order = contacts.a, contacts.b, plan.few, plan.order
+    few, order = plan.few, plan.order
     count = 0
     for group in range(ALL):
         plan.few_cuts[group] = count
@@ -178,18 +185,20 @@ def choose_few(kinds, scratch, allowed, shared):
     These, together at most ``allowed``, may stay as they are. The last ``shared`` rows are always among the bodies.
     """
     mark, chosen, parts = scratch.mark, scratch.bodies, np.zeros(2048)
-    for kind in literal_unroll(kinds):
-        add_parts(kind.plan.shares, parts)
+    for at in range(len(kinds)):
+        add_parts(common(kinds, at).plan.shares, parts)
     limit = small_enough(parts, allowed)
     for body in range(mark.size):
         mark[body] = 0
-    for kind in literal_unroll(kinds):
-        mark_bodies(kind.contacts, kind.plan.shares, limit, mark)
+    for at in range(len(kinds)):
+        one = common(kinds, at)
+        mark_bodies(one.a, one.b, one.plan.shares, limit, mark)
     for body in range(mark.size - shared, mark.size):
         mark[body] = 2
     contacts, bodies = 0, 0
-    for kind in literal_unroll(kinds):
-        contacts += choose(kind.contacts, kind.plan, mark)
+    for at in range(len(kinds)):
+        one = common(kinds, at)
+        contacts += choose(one.a, one.b, one.plan, mark)
     for body in range(mark.size):
         if mark[body]:
             chosen[bodies] = body
@@ -198,10 +207,11 @@ def choose_few(kinds, scratch, allowed, shared):
 
 
 @kernel
-def measure_kind(rows, mobility, kind, first, after, sums):
-    """The sums of the residual over the contacts of one kind, group by group, into ``sums`` (ALL, 8)."""
+def measure_kind(place, rows, mobility, first, after, few, sums):
+    """The sums of the residual over the contacts of the kind at a ``place``, by group, into ``sums`` (ALL, 8)."""
+    kind = there(place)
     contacts, plan = kind.contacts, kind.plan
-    order, cuts = plan.order, plan.cuts
+    order, cuts = (plan.few, plan.few_cuts) if few else (plan.order, plan.cuts)
     for group in range(first, after):
         one = sums[group]
         for part_ in range(8):
@@ -211,6 +221,11 @@ def measure_kind(rows, mobility, kind, first, after, sums):
             some = order[cuts[group] : cuts[group + 1]]
             e, s, w, l, b, k, c, d = measure(rows, mobility, contacts, some, plan.shares)
             one[0], one[1], one[2], one[3], one[4], one[5], one[6], one[7] = e, s, w, l, b, k, c, d
+
+
+measure_groups = by_address(
+    MEASURE, measure_kind, types.none, TABLE, MOBILITY, types.int64, types.int64, types.boolean, TABLE
+)
 
 
 @kernel
@@ -231,12 +246,10 @@ def measure_all(rows, mobility, kinds, goal, scratch, meeting):
     for parity in range(2):
         begin, end = parity * GROUPS + first, parity * GROUPS + after
         push_size(rows, goal.free, scratch.pushed, begin, end, scratch.pushes)
-        at = 0
-        for kind in literal_unroll(kinds):
-            measure_kind(rows, mobility, kind, begin, end + (end == SHARED), scratch.sums[at])
-            at += 1
+        for at in range(len(kinds)):
+            measure_groups(kinds, at, (rows, mobility, begin, end + (end == SHARED), False, scratch.sums[at]))
     after_measure(meeting, rows)
-    found, push, sinking = judge(goal, scratch.sums, scratch.pushes)
+    found, push, sinking = judge(goal, scratch.sums[: len(kinds)], scratch.pushes)
     meet(meeting, rows)  # the sums are read: they may be written again
     return found, push, sinking
 
@@ -268,8 +281,8 @@ def judge(goal, sums, pushes):
 def number(kinds):
     """Contacts of all kinds."""
     total = 0
-    for kind in literal_unroll(kinds):
-        total += kind.contacts.a.size
+    for at in range(len(kinds)):
+        total += common(kinds, at).a.size
     return total
 
 

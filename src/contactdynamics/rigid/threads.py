@@ -218,8 +218,8 @@ class Team:
         """This team for a loop over so many things; where they are not more than ``least``, one thread is faster."""
         return self if size > max(least, self.least) else ALONE
 
-    def __call__(self, function, *arguments):
-        """Run a solver: see `share`."""
+    def __call__(self, function, kinds, *arguments):
+        """Run a solver of the contacts of these ``kinds``: see `share`."""
         return self.share(function, *arguments)
 
     def share(self, function, *arguments):

@@ -69,7 +69,7 @@ class RankTeam(Team):
         """A block in which an error of one process stops all."""
         return self.world.stopping(simulation)
 
-    def __call__(self, function, rows, mobility, kinds, goal, scratch):
+    def __call__(self, function, kinds, rows, mobility, table, goal, scratch):
         """Result of the solver ``function``, the same on all processes."""
         for kind in kinds:
             if type(kind.contacts) not in UNKNOWNS:
@@ -81,7 +81,7 @@ class RankTeam(Team):
         common = (self.world.rank, self.world.ranks, self._address, self._changes, own.local)
         meetings = [RankMeeting(self._meetings[0].counters, k, self.threads, *common) for k in range(self.threads)]
         mine = scratch._replace(movable=own.own, pushed=own.own[:0])
-        arguments = rows, mobility, kinds, goal, mine
+        arguments = rows, mobility, table, goal, mine
         result = self._run(function, arguments, meetings)
         if self._error is not None:
             raise self._error
