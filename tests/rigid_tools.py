@@ -13,6 +13,16 @@ from contactdynamics.quaternions import matrix
 G = 9.81
 DIMENSIONS = (2, 3)
 KAPPA = {2: 2.0, 3: 2.5}  # m r^2 / I of a disk and of a sphere
+# Each dimension in one mode; the other two in the longer tier.
+BY_TURNS = pytest.mark.parametrize(
+    ("d", "penetration"),
+    [
+        (2, "moreau"),
+        (3, "anticipate"),
+        pytest.param(2, "anticipate", marks=pytest.mark.slow),
+        pytest.param(3, "moreau", marks=pytest.mark.slow),
+    ],
+)
 
 
 def vector(d, forward=0.0, up=0.0):

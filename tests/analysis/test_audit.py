@@ -135,7 +135,6 @@ def change(path, what):
 def test_a_doctored_file_fails_by_name(run, tmp_path, what, names, capsys):
     path = shutil.copy(run, tmp_path / "doctored.h5")
     change(path, what)
-    assert names <= set(failed(path))
     with pytest.raises(SystemExit) as stop:
         cli.main(["audit", str(path)])
     said = capsys.readouterr().out

@@ -13,11 +13,11 @@ from contactdynamics.experiments import runner
 TELLS = {"polygon-pile": {StepWarning}, "rock-pile": {StepWarning}}
 
 
-# Those that take longest go to the longer tier; a pile of 60 grains is in test_pile.py, and collision and three-methods
-# are run with other options in test_collisions.py and test_penalty.py.
-LONG = {"biaxial", "collision", "column-collapse", "dome", "drum", "force-network", "hard-scenes", "long-runs",
-        "packing", "pile", "polygon-pile", "rock-pile", "shaken-house", "shear-cell", "silo", "three-methods",
-        "tilting-wall", "vault"}  # fmt: skip
+# Those that take longest go to the longer tier; a pile of 60 grains is in test_pile.py, collision and three-methods are
+# run with other options in test_collisions.py and test_penalty.py, the parts of bridge and rocking in files of theirs.
+LONG = {"biaxial", "bridge", "collision", "column-collapse", "dome", "drum", "force-network", "hard-scenes",
+        "long-runs", "packing", "pile", "polygon-pile", "rock-pile", "rocking", "shaken-house", "shear-cell", "silo",
+        "three-methods", "tilting-wall", "vault"}  # fmt: skip
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in runner.names()]
 
 

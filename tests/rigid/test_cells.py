@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import contactdynamics as cd
-from rigid_tools import assert_cell_closed, free_on_lattice
+from rigid_tools import BY_TURNS, assert_cell_closed, free_on_lattice
 
 pytestmark = pytest.mark.usefixtures("watched")
 
@@ -53,8 +53,7 @@ def test_a_packing_moved_by_lattice_vectors_moves_in_the_same_way(d, cluster):
     assert two.cell.wrapped() == pytest.approx(two.frame().wrapped(), abs=1e-12)
 
 
-@pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
-@pytest.mark.parametrize("d", [2, 3])
+@BY_TURNS
 def test_shear_for_ever_knows_no_border(d, penetration):
     # Simple shear over two lengths: the cell is cut anew twice. Another choice of images, which move with the cell,
     # gives the same motion.

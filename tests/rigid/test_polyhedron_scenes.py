@@ -40,8 +40,17 @@ def turn(axis, angle):
 # ---- one block -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["plane", "box", "cluster"])
-@pytest.mark.parametrize("mode", ["moreau", "anticipate"])
+@pytest.mark.parametrize(
+    ("kind", "mode"),
+    [
+        ("plane", "moreau"),
+        ("box", "anticipate"),
+        ("cluster", "moreau"),
+        pytest.param("plane", "anticipate", marks=pytest.mark.slow),
+        pytest.param("box", "moreau", marks=pytest.mark.slow),
+        pytest.param("cluster", "anticipate", marks=pytest.mark.slow),
+    ],
+)
 def test_a_block_slides_down_a_slope(kind, mode):
     # a = g (sin s - gamma cos s); a constant force is integrated exactly by the midpoint scheme. On the cluster the
     # block slides over the seam of the two parts.
@@ -269,7 +278,7 @@ def heap(seed=1, **options):
 
 
 @pytest.mark.filterwarnings("ignore::contactdynamics.errors.StepWarning")
-@pytest.mark.parametrize("mode", ["moreau", "anticipate"])
+@pytest.mark.parametrize("mode", [pytest.param("moreau", marks=pytest.mark.slow), "anticipate"])
 def test_a_heap_comes_to_rest_and_the_ledger_closes(mode):
     sim = heap(penetration=mode, tolerance=1e-6, max_iterations=3000)
     sim.first_kinetic = 0.0

@@ -5,6 +5,7 @@ import pytest
 
 import contactdynamics as cd
 from rigid_tools import (
+    BY_TURNS,
     DIMENSIONS,
     KAPPA,
     G,
@@ -38,9 +39,8 @@ def dropped(d, e, h, penetration, height=1.0, radius=0.1):
     return start(scene, h, penetration=penetration)
 
 
-@pytest.mark.parametrize("penetration", MODES)
+@BY_TURNS
 @pytest.mark.parametrize("e", [0.0, 0.5, 0.9, 1.0])
-@pytest.mark.parametrize("d", DIMENSIONS)
 def test_restitution_is_the_one_asked(d, e, penetration):
     # U_n^+ = -e U_n^- to rounding at every bounce, U_n^- being the velocity at the start of the step (2003, eq. 40).
     sim = dropped(d, e, 2e-3, penetration)
@@ -56,9 +56,8 @@ def test_restitution_is_the_one_asked(d, e, penetration):
     assert_closed(sim)
 
 
-@pytest.mark.parametrize("penetration", MODES)
+@BY_TURNS
 @pytest.mark.parametrize("e", [0.6, 0.8, 1.0])
-@pytest.mark.parametrize("d", DIMENSIONS)
 def test_heights_of_a_bouncing_ball(d, e, penetration):
     # Heights e^(2k) h0. Between bounces the scheme is exact, so H = z + v^2 / 2g is constant there. At a bounce with
     # the velocity -v and the lowest point at z_i at the start of the step, z_f = z_i - (1 - e) h v / 2, v_f = e v:
@@ -85,8 +84,7 @@ def test_heights_of_a_bouncing_ball(d, e, penetration):
         assert_closed(sim)
 
 
-@pytest.mark.parametrize("penetration", MODES)
-@pytest.mark.parametrize("d", DIMENSIONS)
+@BY_TURNS
 def test_infinitely_many_bounces_end_in_finite_time(d, penetration):
     # t = sqrt(2 h0 / g) (1 + 2 (e + e^2 + ...)) = sqrt(2 h0 / g) (1 + e) / (1 - e). A bounce comes up to 3/2 steps off
     # and, by the error of its height (see above), changes the time that is left, 2 v / (g (1 - e)), by
@@ -245,8 +243,7 @@ def test_sticking_impact_gives_the_spin_of_rolling(d):
 # ---- many balls ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("penetration", MODES)
+@BY_TURNS
 def test_billiard_conserves_momentum_and_energy(d, penetration, rng):
     # No friction, e = 1: each contact gives (U^- + U^+) P = 0, so the energy is kept also when several meet at once;
     # momentum and angular momentum are kept because P acts on one and -P on the other along the line of centres.

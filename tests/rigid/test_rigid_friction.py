@@ -5,6 +5,7 @@ import pytest
 
 import contactdynamics as cd
 from rigid_tools import (
+    BY_TURNS,
     DIMENSIONS,
     KAPPA,
     G,
@@ -355,8 +356,7 @@ def test_without_spinning_resistance_a_ball_spins_for_ever():
 
 
 @pytest.mark.parametrize("kind", ["cohesion", "tension"])
-@pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
-@pytest.mark.parametrize("d", DIMENSIONS)
+@BY_TURNS
 def test_a_glued_ball_lifts_off_beyond_the_bound(d, kind, penetration):
     # Held iff F - m g <= c; beyond it the ball is free at once: a = F / m - g, and P = 0 as soon as U_n > 0.
     m, bound = ball_mass(d, 0.1), 0.05
@@ -376,8 +376,7 @@ def test_a_glued_ball_lifts_off_beyond_the_bound(d, kind, penetration):
 
 
 @pytest.mark.parametrize("kind", ["cohesion", "tension"])
-@pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
-@pytest.mark.parametrize("d", DIMENSIONS)
+@BY_TURNS
 def test_a_ball_hangs_from_the_ceiling_by_its_glue(d, kind, penetration):
     # Rounding must not tear it off, wherever the ceiling is.
     m = ball_mass(d, 0.1)
