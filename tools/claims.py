@@ -162,8 +162,11 @@ def _cells(block: Block) -> list[Claim]:
 
 
 def all_claims(blocks: list[Block]) -> list[Claim]:
-    """The claims of all blocks; a block with ``rest`` has what the others leave of its page."""
-    claims = [claim for block in blocks for claim in claims_of(block)]
+    """The claims of all blocks, those that are compared first; a block with ``rest`` has what the others leave."""
+    claims = [claim for block in blocks if block.by not in TOLD for claim in claims_of(block)]
+    for block in (block for block in blocks if block.by in TOLD):
+        taken = {claim.number.start for claim in claims if claim.block.page == block.page}
+        claims += [claim for claim in claims_of(block) if claim.number.start not in taken]
     for block in (block for block in blocks if block.rest):
         taken = {claim.number.start for claim in claims if claim.block.page == block.page}
         claims += [Claim(block, number, "") for number in numbers_on(block.page) if number.start not in taken]
