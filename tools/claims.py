@@ -16,7 +16,7 @@ line stands once on the page, up to blanks, with a mark {...} behind each number
 - "given": what is chosen and not found, and no option: measures of a scene, arguments of a call, ranges of a plot;
 - "once": measured once by what the block tells (``how``), not by a command that is asked again.
 
-In every mark ": ..." is an expression with r (results), g (options), told(pattern) (in the audit), math, np and what
+In every mark ": ..." is an expression with r (results), g (options), told(pattern) (by the run), math, np and what
 ``let`` of the block makes; "<" before it: at most that; "~": within a factor of 3 (what rounding leaves). A number
 holds to half of its last digit, or to the share ``within`` of the block for what differs between processors. In blocks
 of the last three words all numbers of the lines are meant. ``table`` is the beginning of the head of a table, ``cells``
@@ -218,7 +218,7 @@ def value_of(claim: Claim, summary, given) -> float:
     mark, results = claim.mark.lstrip("~<").strip(), summary and summary["results"]
     if claim.block.by == "python" or mark.lstrip("=").startswith(":"):
         names = {"r": results, "g": given, "math": math, "np": np, "row": claim.row, "source": source, "pick": _pick}
-        names["told"] = lambda pattern: float(re.search(pattern, str(summary["audit"]))[1])
+        names["told"] = lambda pattern: float(re.search(pattern, f"{summary['audit']} {summary['overlap']}")[1])
         exec(claim.block.let, names)
         return float(eval(mark.lstrip("=:").strip(), names))
     if mark.startswith("="):
