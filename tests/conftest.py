@@ -33,8 +33,8 @@ def pytest_configure(config):
 FOLDERS = ["rigid", "scenes", "files", "studies", "analysis", "house", "experiments", "views", "problem", "systems"]
 BLOCKS = ("poly", "block", "building", "masonry", "compas", "bridge", "rocking", "shaken", "cells_of_shapes")
 ALL_SORTS = (
-    "test_kinds", "test_contract", "test_recipes", "test_restraint", "test_together", "test_held", "test_hardest",
-    "test_sinking",
+    "test_kinds", "test_contract", "test_recipes", "test_restraint", "test_together", "test_entries", "test_held",
+    "test_hardest", "test_sinking",
 )  # fmt: skip
 
 

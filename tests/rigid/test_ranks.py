@@ -89,8 +89,8 @@ def check_same_files(tmp_path, ranks, modes, cut, **options):
 
 @mpi
 def test_two_ranks_make_the_file_of_one_process_and_one_process_goes_on_with_it(tmp_path, shared_always):
-    # The kernel of plain sweeps is compiled in a second by each process, that of the usual solver in ten.
-    check_same_files(tmp_path, 2, ["moreau"], 0.05, solver="nlgs")
+    # By few sweeps: in each of them processes wait for each other, and a core may be shared with other work.
+    check_same_files(tmp_path, 2, ["moreau"], 0.05, solver="nlgs", tolerance=1e-2)
 
 
 @mpi
