@@ -66,7 +66,7 @@ INSIDE = {
         {"motion", "neighbours", "search.pairs", "search.outlines", "search.axes", "search.ghosts",
          "equations.contract", "equations.levers", "equations.local", "equations.spatial_rows"},
         {"entries"},
-        {"search.recovery", "search.cutting", "order", "solvers", "assembly", "together", "ledger",
+        {"search.left_out", "search.recovery", "search.cutting", "order", "solvers", "assembly", "together", "ledger",
          "roster", "cell", "equations.held", "equations.joints", "ranks.domains", "ranks.meeting"},
         {"restraint", "search.balls", "search.meeting", "equations.diagonal", "equations.full", "equations.planar",
          "equations.spatial", "loading", "watch", "options"},

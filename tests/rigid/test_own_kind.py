@@ -49,6 +49,10 @@ class LidSearch:
     def status(self):
         return self.found.status
 
+    @property
+    def lost(self):
+        return np.zeros(len(self.found.status))
+
     def derive(self, model, near):
         fixed = np.flatnonzero(model.bodies.kind == FIXED)
         if len(fixed):
@@ -97,6 +101,9 @@ class LidSearch:
 
     def overlaps(self, model):
         return -self.found.gap / model.balls.radius[self.found.ball]
+
+    def may_close(self, near, rows, h):
+        return True
 
     def recover(self, model, rows, which, opening, above, keep, most):
         return 0.0

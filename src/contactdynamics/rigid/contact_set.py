@@ -44,6 +44,9 @@ LOST, KEPT = 2e-3, 1e-3  # of the smaller size: what contacts lose beyond the on
 TRIES = 3  # to solve all contacts together so that nothing is left
 WORTH, OF = 60.0, 150  # sweeps that take as long as solving so many contacts together; for more of them, as many more
 SWIFT, SLENDER = 200.0, 1.25  # the same for balls, where contacts are not more than so many for each that moves
+POLISH = 10  # sweeps at most for the sake of rest
+REST, CALM = 1e-5, 1e-2  # of the tolerance: how far quiet steps are improved, of blocks and of balls that sink
+SPARE = 30_000  # contacts that may be solved in a small scene to come below the tolerance
 ROW = 0.1  # of the tolerance, where contacts are no more than bodies that move
 
 
@@ -230,8 +233,9 @@ class ContactSet:
             tolerance = max(ROW * tolerance, min(FINEST, tolerance))
         work = _squeezing(step, self._active, mobility.dimension) if shared else 0.0
         goal = Goal(
-            float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), work, shared, worth
-        )
+            float(scale), step.free, tolerance, settings.max_iterations, ahead, bool(self._resting), work, shared,
+            *self._polish(), worth,
+        )  # fmt: skip
         kinds = tuple([equations.kind() for equations in self._active])
         if first and self.count > LARGE and settings.own is None:
             self._guess(step, rows, mobility, kinds, goal, settings)
@@ -256,6 +260,19 @@ class ContactSet:
             found, answer = found._replace(iterations=done), answer._replace(iterations=steps)
         before = sum([equations.count for equations in self._active[: found.kind]])
         return found, before + self._active[found.kind].rank(found.worst), answer
+
+    def _polish(self) -> tuple[int, bool, float]:
+        """How a step is improved that is below the tolerance: see the last but one fields of `Goal`.
+
+        Blocks that rest always; many balls where some contact comes near to what it may lose: to solve what makes them
+        sink takes a few sweeps, and to give it back again and again more than that.
+        """
+        spare = SPARE // self.count - POLISH
+        if self._resting:
+            return POLISH, False, REST
+        if spare > POLISH:
+            return spare, True, 1.0
+        return POLISH, False, CALM if self.lost > KEPT * self._smallest else 1.0
 
     def _guess(self, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings) -> None:
         """Begin with what would hold all contacts as they are, where that is nearer to a solution than nothing."""
@@ -389,7 +406,9 @@ class ContactSet:
 
         They are then solved again with the status ``begun`` that the pairs had at the start of the step.
         """
-        self.near.follow(rows, step.h, True)
+        self.near.follow(rows, step.h, True, step.free)
+        if not any(search.may_close(self.near, rows, step.h) for search in self.searches):
+            return False
         ended = [search.status.copy() for search in self.searches]
         self._set_status(begun)
         if self._find(model, Outlook(rows, rows, step.h, 0.0, True, True)) > sum(map(len, ended)):
@@ -522,6 +541,10 @@ class ContactSet:
         """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""
         for search in self._kinds_of_search:
             search.remove(ball, plane)
+        self._follow_lost()
+
+    def _follow_lost(self) -> None:
+        self.lost = max(float(search.lost.max(initial=0.0)) for search in self._kinds_of_search)
 
     def renumber(self, order: np.ndarray) -> None:
         """Follow a sorting of the balls: ball ``order[k]`` becomes ball k."""
@@ -536,13 +559,14 @@ class ContactSet:
         """Take over the memory of a checkpoint."""
         for search in self._kinds_of_search:
             search.restore(checkpoint)
-        self.lost = math.inf  # the next step finds out
+        self._follow_lost()
 
     def forget(self) -> None:
         """Drop contacts, memory and neighbours; arrays handed out before stay as they are."""
         self.near.lists = None
         for search in self._kinds_of_search:
             search.forget()
+        self.lost = 0.0
         self._begin_equations()
 
     def trial(self) -> "ContactSet":

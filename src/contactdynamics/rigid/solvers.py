@@ -18,10 +18,8 @@ from .threads import after_choice, after_groups, after_measure, before_choice, m
 
 LEFT = 100.0  # times the tolerance: what contacts may lose, over the kinetic size of what they do
 EXACT = 1e-8  # residual that is enough whatever is left: arches multiply forces, and 1e-11 is beyond numbers
-POLISH = 10  # sweeps at most for the sake of rest
-SPARE, FINER = 30_000, 1e-3  # contacts that may be solved in a small scene to come below the tolerance, and how far
+FINER = 1e-3  # of the tolerance: how far a small scene is solved
 FINEST = 1e-12  # residual beyond which nothing is improved: only roundings would change
-REST = 1e-5  # of the tolerance: a residual that needs no improvement
 LOOK = 30  # sweeps after which their rate is looked at, where another method is at hand
 PATIENCE = 150  # sweeps in which the extrapolation must halve the residual
 
@@ -293,23 +291,17 @@ def error_of(residual, left):
 
 
 @kernel
-def aim(goal, residual):
-    """What to go on to when the first sweep has left this residual.
+def aim(goal, error):
+    """What to go on to when the first sweep has left this error: see `error_of`.
 
-    A quiet step is improved all the same, to a tenth of its first residual where a few sweeps do it: a structure at
-    rest then comes to rest entirely, in some steps, and does not creep. A small scene is solved more exactly than it
-    is asked to be, as far as that costs nothing beside the rest of a step.
+    A quiet step is improved all the same, where the goal says so, to a tenth of its first error where a few sweeps do
+    it: what is at rest then comes to rest entirely, in some steps, and does not creep. A small scene is solved more
+    exactly than it is asked to be, as far as that costs nothing beside the rest of a step.
     """
-    finest = min(FINEST, goal.tolerance)
-    if goal.rest:
-        return max(0.1 * residual, REST * goal.tolerance, finest) if residual <= goal.tolerance else goal.tolerance
-    return max(FINER * goal.tolerance, finest)
-
-
-@kernel
-def spare(goal, contacts):
-    """Sweeps up to which a step is improved that is below its tolerance."""
-    return POLISH if goal.rest else SPARE // contacts - POLISH
+    tolerance, finest = goal.tolerance, min(FINEST, goal.tolerance)
+    if goal.few:
+        return max(FINER * tolerance, finest)
+    return max(0.1 * error, goal.quiet * tolerance, finest) if error <= tolerance else tolerance
 
 
 @kernel
@@ -344,7 +336,7 @@ def nlgs(rows, mobility, kinds, goal, scratch, meeting):
     Without sweeps, as `accelerated`: the errors of what is there.
     """
     most = goal.max_iterations
-    met, next_check, wanted, more = most, 1, 0.0, spare(goal, number(kinds))
+    met, next_check, wanted, more = most, 1, 0.0, goal.polish
     found = Solution(0, 0.0, 0.0, 0, -1, 0.0)
     if most == 0:
         found, _, _ = measure_all(rows, mobility, kinds, goal, scratch, meeting)
@@ -402,7 +394,7 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
     found, best, tolerance, wanted = Solution(0, 0.0, 0.0, 0, -1, 0.0), np.inf, goal.tolerance, 0.0
     done, since, count, met, target = 0, 0, 1, goal.max_iterations, 0.0
     contacts = number(kinds)
-    more = spare(goal, contacts)
+    more = goal.polish
     no = contacts < 0  # a constant would be a type of its own, and all that it is given to compiled twice
     if goal.max_iterations == 0:
         found, _, _ = measure_all(rows, mobility, kinds, goal, scratch, meeting)

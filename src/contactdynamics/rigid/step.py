@@ -29,4 +29,7 @@ class Goal(NamedTuple):
     rest: bool  # quiet steps are improved beyond the tolerance, because what they leave is a displacement
     work: float = 0.0  # of the pressure in a strain as fast as the imposed deformation of the cell, p V |L| h, J
     shared: int = 0  # rows at the end that many contacts act on: those of a moving cell
+    polish: int = 0  # sweeps up to which a step is improved that is below the tolerance
+    few: bool = False  # contacts are so few that more sweeps cost nothing beside the rest of a step
+    quiet: float = 1.0  # of the tolerance: how far a step is improved that is below it from the start
     worth: float = np.inf  # sweeps still to come at most, by their rate: beyond, another method is faster

@@ -17,6 +17,7 @@ from ..space import image, shortest
 from ..threads import meet, part
 from .contract import BORDER, DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap, head_of
 from .laws import joint_rows, own_law
+from .left_out import some_close
 from .pairs import Pairs, deepest_pair, lost_most, move_down, pair_arrays, recall, renumber, rows_before
 from .recovery import recover_pairs
 
@@ -101,6 +102,18 @@ def takes_part(gap, held, status, keep, sticky, near, anticipate, u, h, size):
 
 
 @kernel
+def ways(one, two, body, time):
+    """(S,) how far balls go in this time at the faster of two velocities, spins left out."""
+    out = np.zeros(body.size)
+    if time > 0.0:
+        for i in range(body.size):
+            a = body[i]
+            u, v = one[a, 0] ** 2 + one[a, 1] ** 2 + one[a, 2] ** 2, two[a, 0] ** 2 + two[a, 1] ** 2 + two[a, 2] ** 2
+            out[i] = time * np.sqrt(max(u, v))
+    return out
+
+
+@kernel
 def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where):
     """Active pairs of balls, in order, into ``out``; returns the row after them (more than its room: do it again).
 
@@ -128,17 +141,18 @@ def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out
     if begin > 0:
         k = rows_before(known_first, known, begin)
     joints = rules.joints
-    wide = anticipate or rules.pulls  # open gaps may take part
+    wide = rules.pulls or (anticipate and (keep or rules.moments or border))  # gaps of any size may take part
+    way = ways(one, two, body, (1.0 + WARY) * h if anticipate and not wide else 0.0)
     for i in range(begin, end):
         a, made, plain = body[i], material[i], simple_body[body[i]]
-        xi, yi, zi, ri = places[i, 0], places[i, 1], places[i, 2], radius[i] + slack
+        xi, yi, zi, ri, own = places[i, 0], places[i, 1], places[i, 2], radius[i] + slack, way[i]
         chosen = 0
         for n in range(start[i], start[i] + count[i]):  # without a branch, which nobody could foresee
             j = other[n]
             x, y, z = shortest(space, places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi)
-            touch = ri + radius[j]
+            reach = ri + radius[j] + own + way[j]
             near[chosen] = j
-            chosen += wide or x * x + y * y + z * z <= touch * touch * (1.0 + 2.0 * NEAR)
+            chosen += wide or x * x + y * y + z * z <= reach * reach * (1.0 + 2.0 * NEAR)
         for n in range(chosen):
             j = near[n]
             x, y, z = shortest(space, places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi)
@@ -330,6 +344,11 @@ class BallSearch:
         """(K,) of the active pairs."""
         return self.found.status
 
+    @property
+    def lost(self) -> np.ndarray:
+        """(K,) how much deeper they are than the law has it, m."""
+        return self.found.lost
+
     def derive(self, model, near) -> bool:
         """Follow balls, planes and laws of the model; whether there are balls but those that hold polygons."""
         laws, balls, planes = model.laws, model.balls, model.planes
@@ -352,7 +371,8 @@ class BallSearch:
             bool(outlined.any()), balls.material, not self.all_diagonal, moves, near.length,
             joint_rows(model),
         )  # fmt: skip
-        self._find = Settled(find_pairs)
+        self._find, self._close = Settled(find_pairs), Settled(some_close)
+        self._plain = self.all_diagonal and not (moves or outlined.any() or sticky.any())
         return self.present
 
     @property
@@ -399,6 +419,12 @@ class BallSearch:
             self._across = np.empty(total, dtype=bool)
             crossing(near.space, near.places, self.found, self._across)
         return total
+
+    def may_close(self, near, rows, h) -> bool:
+        """Whether a pair that is not active may close its gap within the time h."""
+        if not self._plain:
+            return True
+        return self._close(near.space, near.spheres, near.listed, near.flats, rows, float(h), self.found)
 
     def candidates(self) -> Candidates:
         """The active pairs."""
@@ -456,9 +482,9 @@ class BallSearch:
         depth = -(pairs.gap[which] + opening) / self._sizes(radius, which)
         if depth.max(initial=0.0) <= above:
             return 0.0
-        bodies = model.bodies
+        bodies, goal = model.bodies, np.full(len(depth), keep)
         return recover_pairs(
-            bodies.position, by_direction(bodies), pairs, which, depth, radius, keep, most, model.gravity, bodies.mass
+            bodies.position, by_direction(bodies), pairs, which, depth, radius, goal, most, model.gravity, bodies.mass
         )
 
     def give_back(self, model, velocities, above, keep) -> float | None:
@@ -469,8 +495,9 @@ class BallSearch:
         every = np.arange(len(pairs.lost))
         size = self._sizes(radius, every)
         share = pairs.lost / size
+        goal = np.full(len(share), keep)
         work = recover_pairs(
-            bodies.position, by_direction(bodies), pairs, every, share, radius, keep, np.inf, model.gravity, bodies.mass
+            bodies.position, by_direction(bodies), pairs, every, share, radius, goal, np.inf, model.gravity, bodies.mass
         )
         pairs.lost[:] = np.maximum(0.0, share * size)
         return work

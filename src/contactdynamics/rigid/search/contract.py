@@ -65,6 +65,7 @@ class Search(Protocol):
     found: NamedTuple  # the active contacts, with their memory: impulse and status
     size: str  # what overlaps are measured by, in words
     status: np.ndarray  # (K,) of the active contacts
+    lost: np.ndarray  # (K,) how much deeper they are than the law has it, by what solvers left, m
 
     def derive(self, model, near) -> bool:
         """Follow the tables of the model: when bodies come or go, or are sorted; whether there is anything to find."""
@@ -98,6 +99,11 @@ class Search(Protocol):
 
     def overlaps(self, model) -> np.ndarray:
         """(K,) overlaps over the size of the smaller part; negative where there is a gap."""
+
+    def may_close(self, near, rows, h) -> bool:
+        """Whether a pair that is not active may close its gap within the time h, at the velocities ``rows``; where this
+        is not known sooner than by `find`, True.
+        """
 
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`; returns the work against gravity."""

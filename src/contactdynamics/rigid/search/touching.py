@@ -177,12 +177,18 @@ class Touching:
                 whole[at : at + count] = some[:count]
             at += count
 
+    def may_close(self, near, rows, h) -> bool:
+        """Whether a pair that is not active may close its gap within the time h: only `find` knows."""
+        return True
+
     def recover(self, model, rows, which, opening, above, keep, most) -> float:
         """Open overlaps at the end of a step: see `ContactSet.recover`."""
         depth = -self.found.gap
         depth[which] -= opening
         depth /= self.found.place[:, SIZE]
-        return self._opened(model, (rows,), depth, keep, most) if depth.max(initial=0.0) > above else 0.0
+        if not depth.max(initial=0.0) > above:
+            return 0.0
+        return self._opened(model, (rows,), depth, np.full(len(depth), keep), most)
 
     def give_back(self, model, velocities, above, keep) -> float | None:
         """Open what contacts have lost: see `ContactSet.give_back`."""
@@ -190,12 +196,12 @@ class Touching:
         share = lost / size
         if not share.max(initial=0.0) > above:
             return None
-        work = self._opened(model, velocities, share, keep, np.inf)
+        work = self._opened(model, velocities, share, np.full(len(share), keep), np.inf)
         lost[:] = np.maximum(0.0, share * size)
         return work
 
-    def _opened(self, model, velocities, depth, keep, most) -> float:
-        """Move and turn bodies apart until no contact is deeper than ``keep``; ``depth`` (K,) becomes what is left.
+    def _opened(self, model, velocities, depth, goal, most) -> float:
+        """Move and turn bodies apart until no contact is deeper than its ``goal``; ``depth`` (K,) becomes what is left.
 
         With a body turn its spins in the ``velocities``, arrays (N, 8). Returns the work against gravity.
         """
@@ -203,7 +209,7 @@ class Touching:
         inverse = np.empty((len(b.mass), 3, 3))
         invert_inertia(b.kind, b.inertia, b.orientation, self.dimension, inverse, b.held)
         apart = np.zeros((len(depth), 3)) if self._open else self._apart
-        work = recover_touches((b.position, b.orientation), self.found, apart, (by_direction(b), inverse), depth, keep,
+        work = recover_touches((b.position, b.orientation), self.found, apart, (by_direction(b), inverse), depth, goal,
                                most, model.gravity, b.mass)  # fmt: skip
         for rows in velocities if self.dimension == 3 else ():
             turn_spins(before, b.orientation, rows)
@@ -237,6 +243,11 @@ class Touching:
     def status(self) -> np.ndarray:
         """(K,) of the active contacts."""
         return self.found.status
+
+    @property
+    def lost(self) -> np.ndarray:
+        """(K,) how much deeper they are than the law has it, m."""
+        return self.found.lost
 
     def candidates(self) -> Candidates:
         """The active contacts."""
