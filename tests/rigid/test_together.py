@@ -369,6 +369,21 @@ def test_threads_change_no_bit():
 # ---- what is said ----------------------------------------------------------------------------------------------------
 
 
+def test_a_step_that_cannot_be_solved_is_given_up(monkeypatch):
+    """A thing that no method gets to the bottom of: iterations are counted by what they cost, and end."""
+    iterations = []
+    for long in (0.0, 1e9):
+        monkeypatch.setattr(together, "LONG", long)
+        monkeypatch.setattr(together, "FINEST", 1e-30)  # nothing is fine enough
+        sim = started(tower(2, "blocks"), tolerance=1e-25, max_iterations=20)
+        sim.step()
+        assert not sim.report.converged
+        iterations.append(dict(sim.report.stages)["together"])
+        spent = sim.contact_set._together._spent
+        assert spent <= long + together.MOST * sim.contact_set._together._cost
+    assert iterations[0] <= together.MOST < iterations[1]
+
+
 def test_what_happened_is_said(monkeypatch):
     sim = started(tower(2, "balls"), max_iterations=40)
     sim.step()

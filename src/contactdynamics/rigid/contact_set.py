@@ -240,6 +240,7 @@ class ContactSet:
         if first and self.count > LARGE and settings.own is None:
             self._guess(step, rows, mobility, kinds, goal, settings)
         run = self._sweep if settings.own is None else self._run_own
+        self._together.begin()
         done, steps, finer = 0, 0, 0
         while True:
             found, answer = run(model, step, rows, mobility, kinds, goal, settings)

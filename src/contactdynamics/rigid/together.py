@@ -19,6 +19,7 @@ MOST, HARD = 150, 2000  # iterations at the first try, and where that gets stuck
 FINE, FINEST = 1e-6, 1e-13  # it goes on to the one, even where less is asked, and not beyond the other
 ROUNDS = 6  # at most, to find which glued contacts hold
 DEAR, ONCE = 2e7, 2e9  # ns of an iteration, about, beyond which it is not tried; and of the first guess of a run
+LONG = 1e9  # ns of all iterations of a step, about, beyond which no more tries are made: sweeps are left to do it
 STIFF, AGAIN = 1e9, 3  # of the springs of this guess, times the mean rho; and how often what is left is given to them
 
 
@@ -58,7 +59,12 @@ class Together:
     """The method with what one step can take over from the last: the order of elimination, and arrays."""
 
     def __init__(self):
-        self._links, self._factors, self._edge, self._second, self._cost = None, None, None, None, 0.0
+        self._links, self._factors, self._edge, self._second = None, None, None, None
+        self._cost, self._spent = 0.0, 0.0  # ns, about: of an iteration, and of those of the present step
+
+    def begin(self) -> None:
+        """A new step."""
+        self._spent = 0.0
 
     def guess(self, equations: list, rows, free, mobility) -> list | None:
         """Impulses that hold all contacts as they are, cut back to the cones: the equations and ``rows`` take them.
@@ -93,10 +99,13 @@ class Together:
         graph, c, used = self._graph(contacts, free, mobility, d)
         if graph is None:
             return Answer(0, "a second-order method would take too long for so many contacts")
+        if self._spent > LONG:
+            return Answer(0, "a second-order method was given up")
         p = np.ascontiguousarray(contacts.impulse[:, :d])
         glued = bool(contacts.glue.any())
         way = self._glued if glued else self._free
         found, before, best, done = way(graph, c, p, contacts.glue, scale, tolerance, hard)
+        self._spent += done * self._cost
         if best < before:
             if not glued:
                 into_cones(found, contacts.friction)  # an interior point may be outside by what is left of the residual
@@ -116,8 +125,9 @@ class Together:
         second.advance(graph, c, state, wanted, scale, MOST)
         best, done = state.number[second.BEST], int(state.number[second.ITERATIONS] + state.number[second.STEPS])
         found = state.kept
-        if best > tolerance and hard:  # other starts, more patience
-            way = methods.Way(methods.Prepared(None, graph, c, scale, math.inf), p, wanted, HARD, None, MOST)
+        most = min(HARD, int((LONG - self._spent) / max(1.0, self._cost)) - done)
+        if best > tolerance and hard and most > 0:  # other starts, more patience
+            way = methods.Way(methods.Prepared(None, graph, c, scale, math.inf), p, wanted, most, None, MOST)
             way.strong = graph
             methods.second_order(way, cold=False)
             done += way.done
