@@ -34,6 +34,7 @@ IN_SPACE = {
     "width": [(36.0, 14.0), (18.0, 10.0)],
 }
 BEAD = {2: 0.1, 3: 0.2}  # radius of the fixed grains of the bottom
+ROOM = {2: 2.4, 3: 3.0}  # area or volume for each grain that falls, over d^2 or d^3
 
 
 def settled(parameters) -> dict:
@@ -71,7 +72,7 @@ def discharge(parameters, opening):
     scene.add_many(BEAD[d], material="grain", position=bottom(d, half, opening), fixed=True)
     lid = scene.add(wall(normal=up), material="grain", fixed=True)
     low, high = np.full(d, -half), np.full(d, half)
-    low[-1], high[-1] = 0.05, 0.05 + 2.4 * count / parameters["width"] ** (d - 1)
+    low[-1], high[-1] = 0.05, 0.05 + ROOM[d] * count / parameters["width"] ** (d - 1)
     packings.rain(scene, material="grain", sizes=(0.8, 1.2), count=count, low=low, high=high, seed=parameters["seed"])
     sim = cd.Simulation(scene, time_step=parameters["step"], tolerance=parameters["tolerance"], on_failure="ignore",
                         penetration="anticipate")  # fmt: skip
