@@ -67,7 +67,6 @@ class Block(NamedTuple):
     within: float = 0.0  # share by which a result may differ on other processors
     source: str = ""
     how: str = ""
-    rest: bool = False  # answers for all numbers of the page that no other block answers for
 
     @property
     def kind(self) -> str:
@@ -162,14 +161,11 @@ def _cells(block: Block) -> list[Claim]:
 
 
 def all_claims(blocks: list[Block]) -> list[Claim]:
-    """The claims of all blocks, those that are compared first; a block with ``rest`` has what the others leave."""
+    """The claims of all blocks, those that are compared first."""
     claims = [claim for block in blocks if block.by not in TOLD for claim in claims_of(block)]
     for block in (block for block in blocks if block.by in TOLD):
         taken = {claim.number.start for claim in claims if claim.block.page == block.page}
         claims += [claim for claim in claims_of(block) if claim.number.start not in taken]
-    for block in (block for block in blocks if block.rest):
-        taken = {claim.number.start for claim in claims if claim.block.page == block.page}
-        claims += [Claim(block, number, "") for number in numbers_on(block.page) if number.start not in taken]
     return claims
 
 

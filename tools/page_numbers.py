@@ -5,8 +5,8 @@ program, but for
 
 - code itself: blocks, `words in code`, addresses of links, tags (programs of pages are run by the tests);
 - formulas: lines that are quoted (``>``) or begin with a wide blank, as displayed equations do here;
-- places in the literature: years (not before a unit or something counted, and in a table only where a section, an
-  equation or another year follows), what follows "section", "eq.", "fig." or "part", equations such as (10.8);
+- places in the literature: years (not before a unit or something counted, and in a table only after a name or
+  before a section, an equation or another year), what follows "section", "eq.", "fig." or "part", and (10.8);
 - versions: what follows Python, "version", "package" or the name of another program, and whatever has two dots;
 - parts of names: what hangs at a word by a hyphen or an underscore;
 - whole numbers of one digit, which stand for words (two walls), unless they fill a cell of a table; numbers of lists.
@@ -76,8 +76,8 @@ def prose(text: str) -> str:
     lines = text.split("\n")
     for k, line in enumerate(lines):
         in_table = line.startswith("|")
-        behind = r"(?=,? ?\x00|/\d{4})" if in_table else ""
-        lines[k] = re.sub(YEAR + behind, _blank, line)
+        year = rf"{YEAR}(?=,? ?\x00|/\d{{4}})|(?:(?<=[^\W\d_] )|(?<=al\. )|(?<=\d\d\d\d, )){YEAR}" if in_table else YEAR
+        lines[k] = re.sub(year, _blank, line)
     return "\n".join(lines)
 
 
