@@ -28,7 +28,7 @@ def test_the_bottom_leaves_the_opening_and_nothing_else(dimension):
 
 def test_what_is_set_is_kept_in_space():
     chosen = silo.settled(dict(silo.PARAMETERS) | {"dimension": 3, "width": 20.0})
-    assert (chosen["width"], chosen["grains"], chosen["openings"][0]) == (20.0, 3000, 3.5)
+    assert (chosen["width"], chosen["grains"], chosen["openings"][0]) == (20.0, 4000, 5.5)
     assert silo.settled(dict(silo.PARAMETERS)) == dict(silo.PARAMETERS)
 
 

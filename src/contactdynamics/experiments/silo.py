@@ -27,11 +27,11 @@ PARAMETERS = Options(
     step=Option(0.02, "time step over sqrt(d / g)", "1", least=1e-4, most=0.1),
 )  # fmt: skip
 QUICK = {"grains": 260, "openings": [5.5, 7.0, 9.0], "width": 18.0, "step": 0.05, "tolerance": 1e-2}
-# What the plane has, and what space has in its place: a larger opening would need a hundred thousand grains.
+# What the plane has, and what space has in its place. An opening of less than five grains gets stuck there, too.
 IN_SPACE = {
-    "grains": [(1500, 3000), (260, 900)],
-    "openings": [([5.0, 7.0, 9.0, 12.0], [3.5, 4.5, 5.5, 6.5]), ([5.5, 7.0, 9.0], [3.5, 4.5, 5.5])],
-    "width": [(36.0, 14.0), (18.0, 10.0)],
+    "grains": [(1500, 4000), (260, 1200)],
+    "openings": [([5.0, 7.0, 9.0, 12.0], [5.5, 6.5, 7.5, 8.5]), ([5.5, 7.0, 9.0], [5.0, 6.0, 7.0])],
+    "width": [(36.0, 16.0), (18.0, 11.0)],
 }
 BEAD = {2: 0.1, 3: 0.2}  # radius of the fixed grains of the bottom
 ROOM = {2: 2.4, 3: 3.0}  # area or volume for each grain that falls, over d^2 or d^3
