@@ -17,8 +17,8 @@ PARAMETERS = Options(
     aspect_ratios=Option([0.6, 1.0, 1.5, 3.0, 6.0, 10.0], "height over width", "1", least=0.2, most=50),
     friction=Option(1.0, "friction coefficient", "1", least=0, most=10),
     seed=Option(1, "of the grains", least=0, most=10**9),
-    tolerance=Option(1e-3, "to which steps are solved", "1", least=1e-8, most=1e-2),
-    step=Option(0.02, "time step over sqrt(d / g)", "1", least=1e-4, most=0.1),
+    tolerance=Option(3e-3, "to which steps are solved", "1", least=1e-8, most=1e-2),
+    step=Option(0.03, "time step over sqrt(d / g)", "1", least=1e-4, most=0.1),
 )  # fmt: skip
 QUICK = {"grains": 120, "aspect_ratios": [0.8, 4.0], "step": 0.05, "tolerance": 1e-2}
 SIZE = 1.0  # mean diameter and gravity: the units
