@@ -118,6 +118,13 @@ def spots(mask):
     return int((np.bincount(label.ravel(), minlength=count + 1)[1:] > 30).sum())
 
 
+def test_panel_and_bar_fit_a_small_window(browser, pages):
+    look = Looked(browser, (pages / "space.html").as_uri())
+    for part in ("aside", "#colour", "footer", "#time"):
+        assert look(f"document.querySelector('{part}').getBoundingClientRect().right <= innerWidth"), part
+    assert look("document.querySelector('footer').scrollWidth <= document.querySelector('footer').clientWidth")
+
+
 def test_a_flat_run(browser, pages):
     look = Looked(browser, (pages / "flat.html").as_uri())
     assert {url.split(":")[0] for url in look.requests} <= {"file", "blob", "data"}  # from disk, without a network
