@@ -482,9 +482,9 @@ class BallSearch:
         depth = -(pairs.gap[which] + opening) / self._sizes(radius, which)
         if depth.max(initial=0.0) <= above:
             return 0.0
-        bodies, goal = model.bodies, np.full(len(depth), keep)
+        bodies = model.bodies
         return recover_pairs(
-            bodies.position, by_direction(bodies), pairs, which, depth, radius, goal, most, model.gravity, bodies.mass
+            bodies.position, by_direction(bodies), pairs, which, depth, radius, keep, most, model.gravity, bodies.mass
         )
 
     def give_back(self, model, velocities, above, keep) -> float | None:
@@ -495,9 +495,8 @@ class BallSearch:
         every = np.arange(len(pairs.lost))
         size = self._sizes(radius, every)
         share = pairs.lost / size
-        goal = np.full(len(share), keep)
         work = recover_pairs(
-            bodies.position, by_direction(bodies), pairs, every, share, radius, goal, np.inf, model.gravity, bodies.mass
+            bodies.position, by_direction(bodies), pairs, every, share, radius, keep, np.inf, model.gravity, bodies.mass
         )
         pairs.lost[:] = np.maximum(0.0, share * size)
         return work

@@ -11,6 +11,7 @@ import numpy as np
 from ..._jit import kernel
 from .axes import ALIKE, SETTLED, axis_known, choose_axis, edge_axis, separation
 from .cutting import corner_alone, cut_edges, cut_faces, nearest_apart, write_joint
+from .pairs import rows_before
 from .solids import (
     CORNER,
     COUNT,
@@ -31,7 +32,7 @@ from .solids import (
     WAY,
     face_level,
 )
-from .touches import AXIS, FIRST, NAME_ONE, NAME_TWO, SECOND, row_of
+from .touches import AXIS, FIRST, NAME_ONE, NAME_TWO, SECOND
 
 WATCH = 1e-3  # of the size: pairs up to this are looked at
 ON_SECOND = 1 << 20  # axis: face of the second polyhedron
@@ -58,7 +59,7 @@ def near_pairs(solids, spheres, lists, outlook, known, planes, scratch, share, o
     places, radius, body = spheres.places, spheres.radius, spheres.body
     lists_start, lists_count, other = lists.start, lists.count, lists.other
     one, two, h, slack, anticipate, keep = outlook
-    found, k = 0, row_of(known, planes, share.begin)
+    found, k = 0, rows_before(known[:, FIRST], planes, share.begin)
     for i in range(share.begin, share.end):
         angular = starts[i, CORNER] < starts[i + 1, CORNER]
         for n in range(lists_start[i], lists_start[i] + lists_count[i]):

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._jit import kernel
-from .touches import AXIS, FIRST, SECOND, row_of
+from .pairs import rows_before
+from .touches import AXIS, FIRST, SECOND
 
 WATCH = 1e-3  # of the size: pairs up to this are looked at
 ALIKE = 1e-7  # of the size: heights that differ by less are the same
@@ -121,7 +122,7 @@ def near_pairs(outline, spheres, lists, outlook, known, planes, apart, share, ou
     places, radius, body = spheres.places, spheres.radius, spheres.body
     lists_start, lists_count, other = lists.start, lists.count, lists.other
     one, two, h, slack, anticipate, keep = outlook
-    found, k = 0, row_of(known, planes, share.begin)
+    found, k = 0, rows_before(known[:, FIRST], planes, share.begin)
     for i in range(share.begin, share.end):
         flat = start[i] < start[i + 1]
         for n in range(lists_start[i], lists_start[i] + lists_count[i]):

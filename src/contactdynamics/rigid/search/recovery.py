@@ -1,9 +1,9 @@
-"""Recovery: bodies are moved apart until no contact overlaps by more than its ``goal``, each by ``most`` (m) at most.
+"""Recovery: bodies are moved apart until no contact overlaps by more than ``keep``, each by ``most`` (m) at most.
 
 Gauss-Seidel on displacements, without friction, in the metric of masses; velocities stay as they are. Of a body that is
 turned, those are the components of its spin along its own axes, the u of the papers (2004, section 4.4): its inertia is
 constant there, so that neither the size of its angular momentum nor its kinetic energy changes, whatever its shape. The
-same spin in space would be another energy, after the ledger has booked the step. ``depth`` and ``goal`` are over the
+same spin in space would be another energy, after the ledger has booked the step. ``depth`` and ``keep`` are over the
 size of the smaller body. Each kernel returns the work done against gravity, J.
 """
 
@@ -33,7 +33,7 @@ def moved_by(shift, position, most, gravity, mass):
 
 
 @kernel
-def recover_pairs(position, inverse, pairs, which, depth, radius, goal, most, gravity, mass):
+def recover_pairs(position, inverse, pairs, which, depth, radius, keep, most, gravity, mass):
     """Move balls apart, over the pairs ``which``; ``depth`` is theirs, and becomes what is left of it.
 
     The shortest way: what one pair was pushed may be taken back for another. ``inverse`` (N, 3) masses by direction. A
@@ -42,7 +42,7 @@ def recover_pairs(position, inverse, pairs, which, depth, radius, goal, most, gr
     shift, touched = np.zeros(position.shape), np.zeros(len(position), dtype=np.int8)
     near, given = np.empty(which.size, dtype=np.int64), np.zeros(which.size)
     one, two, normal = pairs.a, pairs.b, pairs.normal
-    count, more, enough = 0, True, 0.1 * np.min(goal)
+    count, more = 0, True
     for _ in range(ROUNDS):
         moved = 0.0
         if more:
@@ -50,12 +50,12 @@ def recover_pairs(position, inverse, pairs, which, depth, radius, goal, most, gr
             for k in range(which.size):
                 near[count] = k
                 pair = which[k]
-                count += touched[one[pair]] or touched[two[pair]] or depth[k] > goal[k]
+                count += touched[one[pair]] or touched[two[pair]] or depth[k] > keep
         for at in range(count):
             k = near[at]
             pair = which[k]
             a, b, size, n = one[pair], two[pair], pair_size(pairs, radius, pair), normal[pair]
-            open_, light = (depth[k] - goal[k]) * size, 0.0
+            open_, light = (depth[k] - keep) * size, 0.0
             for c in range(3):
                 open_ -= n[c] * (shift[b, c] - shift[a, c])
                 light += n[c] * n[c] * (inverse[a, c] + inverse[b, c])
@@ -68,7 +68,7 @@ def recover_pairs(position, inverse, pairs, which, depth, radius, goal, most, gr
                 for body in (a, b):
                     if not touched[body] and inverse[body, 0] + inverse[body, 1] + inverse[body, 2] > 0.0:
                         touched[body], more = 1, True
-        if moved < enough:
+        if moved < 0.1 * keep:
             break
     work = moved_by(shift, position, most, gravity, mass)
     for k in range(which.size):
@@ -112,7 +112,7 @@ def opened_by(along, k, shift, a, b):
 
 
 @kernel
-def recover_touches(pose, touches, apart, light, depth, goal, most, gravity, mass):
+def recover_touches(pose, touches, apart, light, depth, keep, most, gravity, mass):
     """Move and turn polygons or polyhedra apart, the shortest way; ``depth`` becomes what is left of it.
 
     ``pose``: positions and orientations. ``apart`` (K, 3): how far b is met from where it is, in a cell. ``light``:
@@ -125,19 +125,18 @@ def recover_touches(pose, touches, apart, light, depth, goal, most, gravity, mas
     for k in range(depth.size):
         for c in range(6):
             heavy[k] += along[k, 0, c] * moves[k, 0, c] + along[k, 1, c] * moves[k, 1, c]
-    enough = 0.1 * np.min(goal)
     for _ in range(ROUNDS):
         moved = 0.0
         for k in range(depth.size):
             a, b = one[k], two[k]
-            wanted = (depth[k] - goal[k]) * size[k] - opened_by(along, k, shift, a, b)
+            wanted = (depth[k] - keep) * size[k] - opened_by(along, k, shift, a, b)
             push = max(wanted / heavy[k], -given[k]) if heavy[k] > 0.0 else 0.0
             if push != 0.0:
                 moved, given[k] = max(moved, abs(push) * heavy[k] / size[k]), given[k] + push
                 for c in range(6):
                     shift[a, c] += push * moves[k, 0, c]
                     shift[b, c] += push * moves[k, 1, c]
-        if moved < enough:
+        if moved < 0.1 * keep:
             break
     work = moved_by(shift, position, most, gravity, mass)
     for k in range(depth.size):

@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import kernel
-
 FIRST, SECOND, FEATURE, END, AXIS, LAW = range(6)
 NAME_ONE, NAME_TWO = FEATURE, END  # of a contact of polyhedra: see `cutting`
 SIZE, NX, NY, X, Y = range(5)
@@ -47,19 +45,6 @@ class Share(NamedTuple):
     end: int
     planes: bool
     alone: bool
-
-
-@kernel
-def row_of(known, planes, ball):
-    """The first of the rows before ``planes`` that is of this ball or of a later one."""
-    low, high = 0, planes
-    while low < high:
-        middle = (low + high) // 2
-        if known[middle, FIRST] < ball:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def touch_arrays(room: int, dimension: int = 2) -> Touches:

@@ -188,7 +188,7 @@ class Touching:
         depth /= self.found.place[:, SIZE]
         if not depth.max(initial=0.0) > above:
             return 0.0
-        return self._opened(model, (rows,), depth, np.full(len(depth), keep), most)
+        return self._opened(model, (rows,), depth, keep, most)
 
     def give_back(self, model, velocities, above, keep) -> float | None:
         """Open what contacts have lost: see `ContactSet.give_back`."""
@@ -196,12 +196,12 @@ class Touching:
         share = lost / size
         if not share.max(initial=0.0) > above:
             return None
-        work = self._opened(model, velocities, share, np.full(len(share), keep), np.inf)
+        work = self._opened(model, velocities, share, keep, np.inf)
         lost[:] = np.maximum(0.0, share * size)
         return work
 
-    def _opened(self, model, velocities, depth, goal, most) -> float:
-        """Move and turn bodies apart until no contact is deeper than its ``goal``; ``depth`` (K,) becomes what is left.
+    def _opened(self, model, velocities, depth, keep, most) -> float:
+        """Move and turn bodies apart until no contact is deeper than ``keep``; ``depth`` (K,) becomes what is left.
 
         With a body turn its spins in the ``velocities``, arrays (N, 8). Returns the work against gravity.
         """
@@ -209,7 +209,7 @@ class Touching:
         inverse = np.empty((len(b.mass), 3, 3))
         invert_inertia(b.kind, b.inertia, b.orientation, self.dimension, inverse, b.held)
         apart = np.zeros((len(depth), 3)) if self._open else self._apart
-        work = recover_touches((b.position, b.orientation), self.found, apart, (by_direction(b), inverse), depth, goal,
+        work = recover_touches((b.position, b.orientation), self.found, apart, (by_direction(b), inverse), depth, keep,
                                most, model.gravity, b.mass)  # fmt: skip
         for rows in velocities if self.dimension == 3 else ():
             turn_spins(before, b.orientation, rows)
