@@ -216,7 +216,7 @@ def test_quiet_steps_are_improved_where_contacts_have_lost():
     sets = sim.contact_set
     assert sets._polish()[1]
     sets.count = 10_000
-    for lost, quiet in ((0.9 * KEPT * R, 1.0), (1.1 * KEPT * R, 1e-2)):
+    for lost, quiet in ((1.4e-3 * R, 1.0), (1.6e-3 * R, 1e-2)):
         sets.lost = lost
         assert sets._polish() == (10, False, quiet)
 

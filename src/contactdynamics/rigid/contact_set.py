@@ -265,15 +265,16 @@ class ContactSet:
     def _polish(self) -> tuple[int, bool, float]:
         """How a step is improved that is below the tolerance: see the last but one fields of `Goal`.
 
-        Blocks that rest always; many balls where some contact comes near to what it may lose: to solve what makes them
-        sink takes a few sweeps, and to give it back again and again more than that.
+        Blocks that rest always; many balls where some contact comes near to what it may lose (half way from `KEPT`,
+        where giving back leaves it, to `LOST`): to solve what makes them sink takes a few sweeps, and to give it back
+        again and again more than that.
         """
         spare = SPARE // self.count - POLISH
         if self._resting:
             return POLISH, False, REST
         if spare > POLISH:
             return spare, True, 1.0
-        return POLISH, False, CALM if self.lost > KEPT * self._smallest else 1.0
+        return POLISH, False, CALM if self.lost > 0.5 * (KEPT + LOST) * self._smallest else 1.0
 
     def _guess(self, step: Step, rows, mobility, kinds, goal: Goal, settings: Settings) -> None:
         """Begin with what would hold all contacts as they are, where that is nearer to a solution than nothing."""

@@ -26,7 +26,7 @@ class Goal(NamedTuple):
     tolerance: float
     max_iterations: int
     ahead: bool  # extrapolation may be used
-    rest: bool  # quiet steps are improved beyond the tolerance, because what they leave is a displacement
+    rest: bool  # blocks rest on each other: what a step leaves stays as a displacement
     work: float = 0.0  # of the pressure in a strain as fast as the imposed deformation of the cell, p V |L| h, J
     shared: int = 0  # rows at the end that many contacts act on: those of a moving cell
     polish: int = 0  # sweeps up to which a step is improved that is below the tolerance
