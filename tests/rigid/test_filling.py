@@ -146,6 +146,7 @@ def few_in_a_cell(**options):
         ({"stress": {"xy": 1.0}}, "along some of the axes"),
         ({"stress": 5.0, "longest": -1}, "longest=-1; give a positive number"),
         ({"stress": 5.0, "quiet": "low"}, "quiet='low'"),
+        ({"stress": 5.0, "rate": 600.0}, "rate=600.0; give a number above 0, below half a cell in a step"),
     ],
 )
 def test_a_compression_that_cannot_be_is_refused_before_it_begins(given, words):
@@ -153,6 +154,17 @@ def test_a_compression_that_cannot_be_is_refused_before_it_begins(given, words):
     with pytest.raises(cd.InputError, match=words):
         packings.compress(sim, **given)
     assert sim.steps == 0 and np.isnan(sim.cell.asked).all()
+
+
+def test_a_cell_that_closes_in_slowly_first_does_so_along_the_asked_axes():
+    """Up to the longest time, where contacts carry nothing before it."""
+    sim = few_in_a_cell()
+    found = packings.compress(sim, {"xx": 100.0}, rate=2.0, longest=0.05)
+    assert not found and sim.cell.strain[1] == pytest.approx(0.0)
+    assert sim.cell.strain[0, 0] == pytest.approx(-0.1, rel=0.1)
+    sim = few_in_a_cell()
+    assert packings.compress(sim, 100.0, rate=2.0, quiet=1e-4, longest=5.0)
+    assert sim.watch.overlap < 0.05 and np.diag(sim.cell.stress) == pytest.approx(100.0, abs=1.0)
 
 
 def test_a_compression_says_what_is_missing():

@@ -326,6 +326,19 @@ def test_an_edge_is_kept_as_the_search_over_all_corners_says(distance):
     assert kept > 20 or distance > 0
 
 
+def test_an_edge_is_left_that_is_much_worse_than_the_best():
+    # Deep in each other, an edge that is kept too long has its contact beside it: two bodies that turn go deeper still.
+    square = np.array([(0, 0), (1, 0), (1, 1), (0, 1.0)])
+    for deep, left in ((0.004, False), (0.03, True)):
+        shift = np.array([1 - 1.8 * deep, 1 - deep])  # the upper edge of the first is the best
+        _, sim = touches(square, square + shift)
+        o, size = search_of(sim).shapes, 0.5
+        axis, near = outlines.choose_axis(0, 1, o.start, o.world, o.normal, sim.contact_set.near.places, o.size, 1,
+                                          (0.0, 0.0), 0.0, outlines.WATCH * size, np.empty((2, 10)))  # fmt: skip
+        assert near and axis == (2 if left else 1)
+        assert left == (0.8 * deep > outlines.HELD * size)
+
+
 def test_corners_that_meet_take_the_plane_that_the_motion_says():
     # Two squares overlap by a small square of corners. One that came from above rests on the horizontal edge, one that
     # came from the side leans on the vertical one, whichever overlap is the smaller.

@@ -38,15 +38,20 @@ def sample(parameters, *, dimension, sizes, friction, fraction=None, corners=0):
     return scene, unit
 
 
-def compressed(scene, unit, parameters, *, tolerance=None, longest=400.0, quiet=1e-7):
-    """The simulation of a sample brought to rest under the pressure; and what `compress` says."""
+def compressed(scene, unit, parameters, *, tolerance=None, longest=400.0, quiet=1e-7, rate=None):
+    """The simulation of a sample brought to rest under the pressure; and what `compress` says.
+
+    ``longest`` and ``rate`` (see `compress`) are in the unit of time.
+    """
     sim = cd.Simulation(
         scene, time_step=parameters["step"] * unit, tolerance=tolerance or parameters["tolerance"],
         penetration="anticipate", on_failure="ignore", max_iterations=20_000,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StepWarning)
-        found = packings.compress(sim, PRESSURE, longest=longest * unit, quiet=quiet)
+        found = packings.compress(
+            sim, PRESSURE, rate=None if rate is None else rate / unit, longest=longest * unit, quiet=quiet
+        )
     return sim, found
 
 

@@ -123,12 +123,18 @@ class Compression(NamedTuple):
 
 
 @explained
-def compress(sim, stress, until="still", *, longest: float = math.inf, quiet: float = 1e-6, error: float = 1e-2):
+def compress(
+    sim, stress, until="still", *, rate: float | None = None, longest: float = math.inf, quiet: float = 1e-6,
+    error: float = 1e-2,
+):  # fmt: skip
     """Compress the periodic cell of a simulation to a ``stress`` (as in `Cell`); returns a `Compression`, true if done.
 
     ``until`` is "still" or a duration, s. Still: every asked component of the contact stress is within ``error`` of
     what is asked, and the kinetic energy of grains and cell is below ``quiet`` times pressure times volume. It gives up
     after the duration ``longest``, s.
+
+    With a ``rate``, 1/s, the cell first shrinks at it along the asked axes, until contacts carry half of the stress: a
+    gas that the stress alone throws together turns grains with corners so fast that they overlap.
     """
     if getattr(sim, "cell", None) is None:
         raise InputError("compress got a simulation without a cell; make its scene with cell=Cell(...).")
@@ -137,15 +143,19 @@ def compress(sim, stress, until="still", *, longest: float = math.inf, quiet: fl
     for name, value in (("longest", longest), ("quiet", quiet), ("error", error)):
         if not ((is_number(value) or value == math.inf) and value > 0):
             raise InputError(f"compress got {name}={value!r}; give a positive number.")
+    if rate is not None and not (is_number(rate) and 0 < rate < 0.5 / sim.time_step):
+        raise InputError(f"compress got rate={rate!r}; give a number above 0, below half a cell in a step (1/s).")
     normal = np.diag(sim.cell_motion.cell.changed(None, stress).stress)
     if not (np.isfinite(normal).any() and np.nanmin(normal) > 0):
         raise InputError(
             f"compress got stress={stress!r}; give a positive pressure, or positive stresses along some of the axes, "
             'such as {"xx": 1e3, "yy": 1e3}.'
         )
+    begin, steps, mean = sim.time, sim.steps, float(np.nanmean(normal))
+    if rate is not None:
+        _close_in(sim, rate, np.isfinite(normal)[: sim.cell.strain.shape[0]], 0.5 * mean, longest)
     sim.cell.impose(stress=stress)
-    begin, steps = sim.time, sim.steps
-    asked, mean = sim.cell.asked, float(np.nanmean(normal))
+    asked = sim.cell.asked
     while True:
         sim.step()
         spent = sim.time - begin
@@ -170,3 +180,13 @@ def compress(sim, stress, until="still", *, longest: float = math.inf, quiet: fl
             )
             break
     return Compression(done, reason, spent, sim.steps - steps, sim.cell.volume, sim.cell.stress)
+
+
+def _close_in(sim, rate: float, axes: np.ndarray, stress: float, longest: float) -> None:
+    """Shrink the cell along some ``axes`` until its contacts carry a ``stress`` on them in the mean."""
+    sim.cell.impose(rate=-rate * np.diag(axes.astype(float)))
+    begin = sim.time
+    while sim.time - begin < longest:
+        sim.step()
+        if np.diag(sim.cell.stress)[axes].mean() >= stress:
+            break

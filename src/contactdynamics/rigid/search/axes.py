@@ -17,6 +17,7 @@ from .solids import CORNER, EDGE, FACE, face_level, lowest
 
 FLAT = 1e-4  # of the size: edges must be better than faces by this
 ALIKE = 1e-7  # of the size: heights that differ by less are the same
+HELD = 1e-2  # of the size: an axis is kept that is worse than the best one by this, or as much as that overlaps
 SETTLED = 1e-5  # of the size: an overlap up to this does not ask for another axis
 PARALLEL = 1e-6  # sine of the angle between edges that have no common normal
 

@@ -9,7 +9,7 @@ that the normal does not jump.
 import numpy as np
 
 from ..._jit import kernel
-from .axes import ALIKE, SETTLED, axis_known, choose_axis, edge_axis, separation
+from .axes import ALIKE, HELD, SETTLED, axis_known, choose_axis, edge_axis, separation
 from .cutting import corner_alone, cut_edges, cut_faces, nearest_apart, write_joint
 from .pairs import rows_before
 from .solids import (
@@ -165,7 +165,7 @@ def choose(solids, meetings, m, body, velocities, scratch, at):
         return 0
     if not fresh and (one != old_one or two != old_two):
         kept = separation(vectors, starts, rim_starts, rims, edges, i, j, old_one, old_two)[0]
-        if kept >= best - (max(0.0, -best) + ALIKE * size):
+        if kept >= best - (min(max(0.0, -best), HELD * size) + ALIKE * size):
             count = joint(solids, meetings, m, old_one, old_two, best, True, scratch, at)
             if count >= 0:
                 return count

@@ -23,6 +23,7 @@ from .touches import AXIS, FIRST, SECOND
 
 WATCH = 1e-3  # of the size: pairs up to this are looked at
 ALIKE = 1e-7  # of the size: heights that differ by less are the same
+HELD = 1e-2  # of the size: an edge is kept that is worse than the best one by this, or as much as that overlaps
 DEGENERATE = 1e-9  # of the size: parallel edges that overlap by less meet in a point and pass each other
 LEFT, RIGHT = 0, 1
 ON_SECOND = 1 << 20  # feature: corner of the second polygon; axis: edge of the second polygon
@@ -206,7 +207,8 @@ def choose_axis(i, j, start, world, normal, places, sizes, previous, velocity, t
             if height > best:
                 best, code = height, side * ON_SECOND + e - start[one]
     if previous >= 0:
-        near_best = kept >= best - (max(0.0, -best) + ALIKE * min(sizes[i], sizes[j]))
+        size = min(sizes[i], sizes[j])
+        near_best = kept >= best - (min(max(0.0, -best), HELD * size) + ALIKE * size)
         return previous if near_best else code, True
     latest = -1e300
     for side in range(2):
@@ -259,7 +261,7 @@ def choose_axes(meetings, count, outline, places, body, one, heights, apart):
                 nx, ny, level = normal[f, 0], normal[f, 1], normal[f, 0] * world[f, 0] + normal[f, 1] * world[f, 1]
                 height = min(nx * world[e, 0] + ny * world[e, 1], nx * world[after, 0] + ny * world[after, 1])
                 highest = max(highest, height - level)
-            settled = highest <= min(limit, kept + max(0.0, -0.4 * kept) + 0.5 * ALIKE * size)
+            settled = highest <= min(limit, kept + min(max(0.0, -0.4 * kept), HELD * size) + 0.5 * ALIKE * size)
         if not settled:
             a, b = body[i], body[j]
             velocity = one[b, 0] - one[a, 0], one[b, 1] - one[a, 1]
