@@ -27,7 +27,7 @@ def restore(simulation, path):
     simulation.failures, simulation.scene.count = (int(n) for n in checkpoint["numbers"][:2])
     simulation.seconds = dict(zip(simulation.seconds, checkpoint["seconds"].tolist(), strict=True))
     simulation.roster.restore(tables, scaled, checkpoint)
-    simulation._follow_gravity(simulation.time)
+    simulation.loading.follow_gravity(simulation.time)
     if simulation.cell_motion is not None:
         simulation.cell_motion.restore(checkpoint)
         simulation.contact_set.move_cell(simulation.cell_motion.space(), recut=True)

@@ -8,13 +8,13 @@ import numpy as np
 
 from .. import quaternions
 from .._jit import Settled
-from ..errors import InputError, as_numbers, explained, is_number, is_whole
+from ..errors import InputError, as_numbers, check_function, explained, is_number, is_whole
 from ..problem.form import ContactProblem
 from ..scenes.frames import Moment, make_frame
 from ..scenes.tables import Tables
 from ..signatures import BodiesOptions, BodyOptions, SimulationOptions, ViewOptions
 from ..state import FREE, Bodies, Body, Contacts, Energy, Frame, Model, read_only
-from . import motion, questions
+from . import contact_set, motion, questions
 from .cell import CellMotion, CellView
 from .contact_set import ContactSet
 from .fetch import lines
@@ -51,7 +51,8 @@ class Access:
         self._before, self._free, self._wide = (lines(rows) for _ in range(3))
         self._before[: len(self.rows)] = self._free[: len(self.rows)] = self.rows  # fixed bodies stay as they are
         self._set_out, self._arriving = Settled(motion.set_out), Settled(motion.arrive)
-        self._parts = np.empty((BLOCKS, 3))
+        self._columns, self._parts = motion.columns(self.bodies), np.empty((BLOCKS, 3))
+        self._movers = self._team.of(len(self.rows), contact_set.SMALL)  # who shares what goes over bodies
 
     @property
     def _cell_moves(self) -> bool:
@@ -79,6 +80,18 @@ class Access:
     def by_number(self) -> Tables:
         """Bodies and their parts in the order of their numbers, as the user, frames and files have them."""
         return self.roster.by_number()
+
+    @property
+    def before_step(self) -> list:
+        """The functions called with the simulation at the begin of each step, in this order."""
+        return self._before_step
+
+    @before_step.setter
+    def before_step(self, functions):
+        functions = functions if isinstance(functions, list | tuple) else [functions]
+        for function in functions:
+            check_function("before_step got the function", function, "simulation")
+        self._before_step = list(functions)
 
     # ---- what the user reads ---------------------------------------------------------------------------------------
 
@@ -181,6 +194,7 @@ class Access:
     def _change(self, **parts) -> None:
         """Replace parts of the model other than its tables."""
         self.roster.model = self.roster.model._replace(**parts)
+        self.loading.follow()
 
     def _take_new_blocks(self):
         """Append what the scene got since the last time; new bodies enter the ledger with their energy."""
@@ -255,11 +269,6 @@ class Access:
         with self.scene.opened() as scene:
             scene.gravity = value
             self._change(gravity=scene.gravity_at(self.time))
-
-    def _follow_gravity(self, t):
-        """Take the gravity at the time ``t``, where it changes."""
-        if not self.scene.steady:
-            self._change(gravity=self.scene.gravity_at(t))
 
     @explained
     def remove(self, numbers) -> None:

@@ -175,7 +175,14 @@ class ContactSet:
             if self._tray is None or len(self._tray.open_) != team.threads:
                 self._tray = tray(len(rows), int(self._numbers.max()) + 1, team.threads)
             team.share(
-                self._arrange, self._wrapped(model), rows, self.near.reach, candidates, plans, self._numbers, self._tray
+                self._arrange.call,
+                self._wrapped(model),
+                rows,
+                self.near.reach,
+                candidates,
+                plans,
+                self._numbers,
+                self._tray,
             )
             self._as_found = None
         elif counts != self._as_found:  # one thread, and nothing to gain by another order
@@ -298,7 +305,7 @@ class ContactSet:
         settled = self._solvers.get((team, solver))
         if settled is None:
             settled = self._solvers[team, solver] = Settled(solver)
-        return team(settled, kinds, rows, mobility, self._entered(kinds), goal, self._scratch)
+        return team(settled.call, kinds, rows, mobility, self._entered(kinds), goal, self._scratch)
 
     def _touched(self, rows) -> int:
         """Bodies that move and touch something, so that those elsewhere change nothing; all of them in a heap."""
@@ -384,7 +391,7 @@ class ContactSet:
         if self._room is None or len(self._room.groups) != team.threads:
             self._room = restraint.room(rows, len(self.equations), team.threads)
         table = self._entered(kinds)
-        group, factor, least = team.share(self._gains, rows, step.free, table, mobility.kappa, cell, self._room)
+        group, factor, least = team.share(self._gains.call, rows, step.free, table, mobility.kappa, cell, self._room)
         if least >= 1.0:
             return None
         found_by = zip(kinds, self._room.counts[: len(kinds), 0].tolist(), strict=True)

@@ -20,6 +20,17 @@ class Loading:
         count = len(self._roster.rows)
         self.force, self._torque = np.zeros((count, 3)), np.zeros((count, 3))
         self.springs = self._roster.springs()
+        self.follow()
+
+    def follow(self) -> None:
+        """Follow loads that were stated or changed: whether gravity is ``steady``, and ``alone``, without any other."""
+        self.steady = self._scene.steady
+        self.alone = not self._roster.model.forces and not len(self.springs.first)
+
+    def follow_gravity(self, t: float) -> None:
+        """Take the gravity at the time ``t``, where it changes."""
+        if not self.steady:
+            self._roster.model = self._roster.model._replace(gravity=self._scene.gravity_at(t))
 
     def drive(self, rows: np.ndarray, t: float) -> None:
         """Give the driven bodies in ``rows`` their velocity at the time ``t``."""
@@ -40,23 +51,15 @@ class Loading:
                     f"The motion of body {number} is infinite or nan at t = {t:.6g}; make it return finite numbers."
                 )
 
-    def gravity(self, t: float) -> np.ndarray:
-        """(3,) at the time ``t``, m/s^2."""
-        return self._roster.model.gravity if self._scene.steady else self._scene.gravity_at(t)
-
-    @property
-    def alone(self) -> bool:
-        """Whether gravity is alone: neither forces nor springs."""
-        return not self._roster.model.forces and not len(self.springs.first)
-
     def relax(self, bodies, rows: np.ndarray, t: float, h: float) -> bool:
         """Turn the velocities ``rows`` of the ``bodies`` into free ones after a step h with the loads at ``t``.
 
         (2004, eq. 36). False where gravity is alone.
         """
         loaded, b = self._collect(bodies, rows, t), bodies
-        motion.relax(rows, b.kind, b.mass, b.inertia, b.orientation, self.force, self._torque, self.gravity(t), h,
-                     loaded, b.held)  # fmt: skip
+        gravity = self._roster.model.gravity if self.steady else self._scene.gravity_at(t)
+        motion.relax(rows, b.kind, b.mass, b.inertia, b.orientation, self.force, self._torque, gravity, h, loaded,
+                     b.held)  # fmt: skip
         return loaded
 
     def _collect(self, bodies, rows, t) -> bool:

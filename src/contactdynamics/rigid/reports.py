@@ -2,7 +2,7 @@
 
 import warnings
 
-from ..errors import ConvergenceWarning, EnergyWarning, MeshWarning, StepWarning
+from ..errors import ConvergenceError, ConvergenceWarning, EnergyWarning, MeshWarning, StepWarning
 from ..scenes.hooks import name_of
 from ..state import SolveReport
 from . import questions, watch
@@ -27,8 +27,23 @@ def check_start(sim) -> None:
         warnings.warn(message, StepWarning, stacklevel=4)
 
 
+def conclude(sim, found: Solved) -> None:
+    """The `SolveReport` of a step whose contacts were solved as ``found``, what is watched, and the failure policy."""
+    overlap, _ = sim.contact_set.deepest(sim.roster.model)
+    sim.report, seen = report_of(sim, found, overlap), sim.watch
+    seen.residual = max(seen.residual, found.residual)
+    if overlap.share > seen.overlap:
+        bodies = tuple(int(sim.bodies.identity[row]) for row in (overlap.a, overlap.b))
+        seen.enter(overlap.share, sim.time, bodies)
+    if not sim.report.converged:
+        sim.failures += 1
+        if sim.on_failure == "raise":
+            raise ConvergenceError(f"At t = {sim.time:.6g}: {sim.report.message}")
+    watch.tell(sim)
+
+
 def report_of(sim, found: Solved, overlap: Overlap) -> SolveReport:
-    """The report of a step whose contacts were solved as ``found``."""
+    """The report alone."""
     contacts, residual, left, done = sim.contact_set.count, found.residual, found.left, found.iterations
     converged = error_of(residual, left) <= sim.tolerance
     solver = name_of(sim.solver) if callable(sim.solver) else sim.solver

@@ -16,19 +16,17 @@ import numpy as np
 from .._jit import clock
 from ..display import pictured
 from ..errors import (
-    ConvergenceError,
     InputError,
     check_flags,
-    check_function,
     count_of_steps,
     explained,
     is_number,
 )
 from ..scenes.scene import Scene
 from ..state import SolveReport
-from . import contact_set, interrupts, motion, reports, watch
+from . import interrupts, reports
 from .access import Access
-from .contact_set import Settings, Solved
+from .contact_set import Settings
 from .hardest import Hardest, check_folder
 from .ledger import NO_GAIN
 from .options import check_joints, check_options
@@ -174,18 +172,6 @@ class Simulation(Access):
 
     _repr_html_ = pictured
 
-    @property
-    def before_step(self) -> list:
-        """The functions called with the simulation at the begin of each step, in this order."""
-        return self._before_step
-
-    @before_step.setter
-    def before_step(self, functions):
-        functions = functions if isinstance(functions, list | tuple) else [functions]
-        for function in functions:
-            check_function("before_step got the function", function, "simulation")
-        self._before_step = list(functions)
-
     # ---- the step --------------------------------------------------------------------------------------------------
 
     def step(self) -> SceneStep:
@@ -202,12 +188,12 @@ class Simulation(Access):
         self._begin_recording(4)
         begin = clock()
         self.stepping = True  # until the state is whole again: a step that was cut short is not recorded
-        for function in self.before_step:
+        for function in self._before_step:
             function(self)
-        if self.steps % SORT_EVERY == 0 and len(self.model.balls.radius) >= SORT_FROM:
+        if self.steps % SORT_EVERY == 0 and len(self.roster.model.balls.radius) >= SORT_FROM:
             self._sort()
         step, rows = self._free_motion()
-        h, model = self.time_step, self.model
+        h, model = self.time_step, self.roster.model
         moved = clock()
         self.contact_set.detect(model, step, rows)
         self.ledger.recovery_work += self.contact_set.give_back(model, step, rows)
@@ -219,13 +205,15 @@ class Simulation(Access):
         self._arrive(step, rows)
         if self.cell_motion is not None:
             self._drift_cell(h / 2)
-        self._follow_gravity((self.steps + 1) * h)
-        if self.recovery > 0:
-            self._recover(step, rows)
         self.steps += 1
         self.time = self.steps * h
+        if not self.loading.steady:
+            self.loading.follow_gravity(self.time)
+        if self.recovery > 0:  # bodies are moved apart at most at this speed, and the work against gravity is booked
+            bounds = (self.RECOVER_ABOVE, self.RECOVER_TO, self.recovery * h)
+            self.ledger.recovery_work += self.contact_set.recover(self.roster.model, step, rows, *bounds)
         self.stepping = False
-        self._finish_report(found)
+        reports.conclude(self, found)
         self._team.agree(self)
         ended = clock()
         record = self.last_seconds["record"]  # of the step before: this one's is known only at its end
@@ -238,7 +226,7 @@ class Simulation(Access):
         }
         for recorder in self._recording:
             recorder(self)
-        self.last_seconds["record"] = clock() - ended
+        self.last_seconds["record"] = clock() - ended if self._recording else 0.0
         for stage, value in self.last_seconds.items():
             self.seconds[stage] += value
         return SceneStep(self.time, self.contact_set.count, self.report, dict(self.last_seconds))
@@ -265,24 +253,25 @@ class Simulation(Access):
 
         Returns the step and the rows to solve in: those of the bodies, with those of a moving cell at the end.
         """
-        h, b, rows, middle = self.time_step, self.bodies, self.rows, self.time + self.time_step / 2
+        h, rows, middle, loading = self.time_step, self.roster.rows, self.time + self.time_step / 2, self.loading
         n, cell = len(rows), self.cell_motion
-        self.loading.drive(rows, middle)
+        loading.drive(rows, middle)
         if cell is not None and cell.moves:
             cell.drive(middle)
             self._before[n:] = cell.rows()
-        self._follow_gravity(middle)
-        alone, gravity = self.loading.alone, np.ascontiguousarray(self.loading.gravity(middle), dtype=float)
+        if not loading.steady:
+            loading.follow_gravity(middle)
+        gravity = np.ascontiguousarray(self.roster.model.gravity, dtype=float)
         before, free = (self._before, self._free) if cell is None else (self._before[:n], self._free[:n])
-        self._team.of(n, contact_set.SMALL).share(
-            self._set_out, motion.columns(b), rows, before, free, gravity, float(h), alone, self._turns_late
+        self._movers.share(
+            self._set_out.call, self._columns, rows, before, free, gravity, float(h), loading.alone, self._turns_late
         )
         if cell is not None and cell.moves:
             cell.drift(h / 2)
             self.contact_set.move_cell(cell.space(), recut=False)
             self._free[n:] = cell.relaxed(h)
-        if not alone:
-            self.loading.relax(b, rows, middle, h)
+        if not loading.alone:
+            loading.relax(self.roster.model.bodies, rows, middle, h)
             self._free[:n] = rows
         step = Step(self.time, h, 0.0, self.penetration == "anticipate", False, self._before, self._free)
         if cell is None or not cell.moves:
@@ -364,36 +353,17 @@ class Simulation(Access):
 
     def _arrive(self, step: Step, rows: np.ndarray):
         """Enter the step into the energy ledger, and drift to its end."""
-        works, n = np.zeros(self.ledger.works.shape), len(self.rows)
-        self.contact_set.book(self.model, step, rows, works)
-        cell = self.cell_motion.energies(step.before, step.free, rows) if self._cell_moves else (0.0,) * 4
-        if rows is not self.rows:
-            self.rows[:] = rows[:-3]
+        (model, own), works, cell = (self.roster.model, self.roster.rows), np.zeros(self.ledger.works.shape), (0.0,) * 4
+        self.contact_set.book(model, step, rows, works)
+        n, before, free = len(own), step.before, step.free
+        if rows is not own:  # a cell moves
+            cell = self.cell_motion.energies(before, free, rows)
+            own[:] = rows[:-3]
             self.cell_motion.take(rows[-3:])
-        bodies, team = motion.columns(self.bodies), self._team.of(n, contact_set.SMALL)
-        before, free = (step.before, step.free) if rows is self.rows else (step.before[:n], step.free[:n])
-        energies = team.share(
-            self._arriving, bodies, self.rows, before, free, float(step.h), self._turns_late, self._parts
+            before, free = before[:n], free[:n]
+        energies = self._movers.share(
+            self._arriving.call, self._columns, own, before, free, float(step.h), self._turns_late, self._parts
         )
         self.ledger.enter(
-            self.bodies, step.free, energies, works, cell, step=self.steps + 1, time=(self.steps + 1) * self.time_step
+            model.bodies, step.free, energies, works, cell, step=self.steps + 1, time=(self.steps + 1) * self.time_step
         )
-
-    def _recover(self, step: Step, rows: np.ndarray):
-        """Open overlaps by moving bodies apart, at most at the speed `recovery`, and book the work against gravity."""
-        bounds = (self.RECOVER_ABOVE, self.RECOVER_TO, self.recovery * step.h)
-        self.ledger.recovery_work += self.contact_set.recover(self.model, step, rows, *bounds)
-
-    def _finish_report(self, found: Solved):
-        """The `SolveReport` of the step, and what the failure policy asks."""
-        overlap, _ = self.contact_set.deepest(self.model)
-        self.report = reports.report_of(self, found, overlap)
-        self.watch.residual = max(self.watch.residual, found.residual)
-        if overlap.share > self.watch.overlap:
-            bodies = tuple(int(self.bodies.identity[row]) for row in (overlap.a, overlap.b))
-            self.watch.enter(overlap.share, self.time, bodies)
-        if not self.report.converged:
-            self.failures += 1
-            if self.on_failure == "raise":
-                raise ConvergenceError(f"At t = {self.time:.6g}: {self.report.message}")
-        watch.tell(self)

@@ -136,7 +136,7 @@ def tell(sim) -> None:
     """Tell, once, of a step that is too long; and who calls `step`, of what `run` tells at its end."""
     seen, level = sim.watch, 5 + 2 * sim._running  # the line of the user's program
     anticipate = sim.penetration == "anticipate"
-    share, row = seen.fastest(sim.rows, sim.time_step)
+    share, row = seen.fastest(sim.roster.rows, sim.time_step)
     if share > REACH:
         _tell_runaway(sim, share, row, level + 1)
     elif share > TRAVEL and not anticipate and seen.first("step"):

@@ -556,21 +556,21 @@ class Diagonal(Held):
     def fill(self, model, near, pairs, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         self._alone = self.count == len(pairs.first)
-        places, cuts = self._plan.few, self._plan.cuts
-        return team.share(self._fill, pairs, step, rows, model.laws, mobility, places, cuts, self.active, self._scales)
+        where = self._plan.few, self._plan.cuts, self.active, self._scales
+        return team.share(self._fill.call, pairs, step, rows, model.laws, mobility, *where)
 
     def store(self, pairs, rows, mobility, tolerance, team) -> tuple[float, float]:
         """Keep impulse and status with the pairs; returns the largest distance to a cone and the sum of |P|^2."""
         stored, parts = self.memory(pairs), self._parts[:, 0, :2]
-        return team.share(self._store, rows, self.active, mobility.kappa, tolerance, stored, parts)
+        return team.share(self._store.call, rows, self.active, mobility.kappa, tolerance, stored, parts)
 
     def book(self, pairs, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
         if self._parts.shape[1] != len(works) + 1:
             self._parts = np.empty((BLOCKS, len(works) + 1, 4))
         return team.share(
-            self._book, step.before, rows, bodies.kind, step.driven, step.h, pairs.law, pairs.lost, self.active, works,
-            self._parts,
+            self._book.call, step.before, rows, bodies.kind, step.driven, step.h, pairs.law, pairs.lost, self.active,
+            works, self._parts,
         )  # fmt: skip
 
     def acting(self) -> tuple:

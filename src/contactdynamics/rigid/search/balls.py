@@ -400,8 +400,8 @@ class BallSearch:
             out = self._spare
             counts, deep = np.empty(team.threads + 2, dtype=np.int64), np.empty((team.threads, 3))
             total, count = team.share(
-                self._find, near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old, out,
-                counts, deep,
+                self._find.call, near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old,
+                out, counts, deep,
             )  # fmt: skip
             if total <= len(out.first):
                 break
