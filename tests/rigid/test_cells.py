@@ -158,7 +158,7 @@ def test_any_number_of_threads_sweeps_a_cell_to_the_same_bits(d, cluster, moves,
         sim = cd.Simulation(made, time_step=H, threads=threads, on_failure="ignore", penetration="anticipate")
         sim.run(until=8 * H, progress=False)
         states.append((sim.rows.tobytes(), sim.bodies.position.tobytes()))
-        shared = [equations.kind().plan.cuts[-2:] for equations in sim.contact_set.equations]
+        shared = [equations.kind.plan.cuts[-2:] for equations in sim.contact_set.equations]
         assert sim.contact_set.count > 100 and sum(after - first for first, after in shared) > 1
         assert_cell_closed(sim)
     assert states[0] == states[1]
@@ -274,10 +274,10 @@ def test_two_balls_in_the_smallest_cell_meet_on_the_right_side():
 
 def test_what_contacts_may_lose_is_measured_by_the_pressure(monkeypatch):
     # p V |L| h, whatever the direction of the shear: its own work would vanish with the shear stress.
-    from contactdynamics.rigid import contact_set
+    from contactdynamics.rigid import step_solver
 
-    seen, squeezing = [], contact_set._squeezing
-    monkeypatch.setattr(contact_set, "_squeezing", lambda *given: seen.append(squeezing(*given)) or seen[-1])
+    seen, squeezing = [], step_solver.squeezing
+    monkeypatch.setattr(step_solver, "squeezing", lambda *given: seen.append(squeezing(*given)) or seen[-1])
     sim = cd.Simulation(gas(2, 8, cd.Cell((1.0, 1.0)), speed=0.0, fill=0.5), time_step=1e-3, tolerance=1e-5)
     sim.cell.impose(stress=100.0)
     sim.run(until=2.0, progress=False)

@@ -34,7 +34,7 @@ def square():
 
 
 def active(sim):
-    return tuple(equations.kind() for equations in sim.contact_set.equations if equations.count)
+    return tuple(equations.kind for equations in sim.contact_set.equations if equations.count)
 
 
 @compiled
@@ -54,17 +54,18 @@ def test_kinds_without_contacts_have_no_entries():
     sim = cd.Simulation(scene, time_step=1e-3)
     sim.step()
     assert len(active(sim)) == 1 < len(sim.contact_set.equations)
-    assert sim.contact_set._entered._table.shape == (1, entries.WIDTH)
+    assert sim.contact_set._solver._table.shape == (1, entries.WIDTH)
 
 
 def test_a_table_is_kept_while_the_kinds_are_the_same():
     sim = stack(ball(2, 0.1), ball(2, 0.1))
-    kinds, entered = active(sim), entries.Entered()
-    table = entered(kinds)
-    assert entered(active(sim)) is table
-    others = tuple(Kind(*kind) for kind in kinds)
-    assert numba.config.DISABLE_JIT or entered(others) is not table
-    for twin in (copy.deepcopy(entered), pickle.loads(pickle.dumps(entered))):  # their arrays stand elsewhere
+    solver, kinds = sim.contact_set._solver, active(sim)
+    table = solver._table
+    solver._follow(kinds)
+    assert solver._table is table is not None
+    solver._follow(tuple(Kind(*kind) for kind in kinds))
+    assert numba.config.DISABLE_JIT or solver._table is not table
+    for twin in (copy.deepcopy(solver), pickle.loads(pickle.dumps(solver))):  # their arrays stand elsewhere
         assert twin._kinds == () and twin._table is None
 
 

@@ -14,8 +14,9 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics.rigid import contact_set
-from contactdynamics.rigid.contact_set import EQUATIONS, SEARCHES, ContactSet
+from contactdynamics.rigid.contact_set import ContactSet
 from contactdynamics.rigid.equations.contract import GROUPS, Equations
+from contactdynamics.rigid.kinds import EQUATIONS, SEARCHES
 from contactdynamics.rigid.loading import Loading
 from contactdynamics.rigid.neighbours import Neighbours
 from contactdynamics.rigid.search.contract import DIAGONAL, FULL, PLANAR, SPATIAL, Search
@@ -254,7 +255,7 @@ def test_groups_of_one_parity_share_no_free_body(name):
     sim = ran(name, penetration="anticipate")
     seen = [[set() for _ in range(GROUPS)] for _ in range(2)]
     for equations in sim.contact_set.equations:
-        contacts, plan = equations.kind()
+        contacts, plan = equations.kind
         assert sorted(plan.order.tolist()) == list(range(equations.count))  # every contact once
         assert plan.cuts[0] == 0 and plan.cuts[-1] == equations.count and (np.diff(plan.cuts) >= 0).all()
         for group in range(2 * GROUPS):

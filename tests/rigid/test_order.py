@@ -34,7 +34,7 @@ def lattice(d, count, **options):
 def test_groups_of_one_kind_share_no_free_body(d):
     sim = lattice(d, 480)
     sim.run(until=0.2, progress=False)
-    c, plan = sim.contact_set.equations[0].kind()
+    c, plan = sim.contact_set.equations[0].kind
     m, pairs = len(c.pair), sim.contact_set.searches[0].found
     assert m > 300
     assert sorted(c.pair.tolist()) == np.flatnonzero(pairs.kind == DIAGONAL).tolist()  # every contact once

@@ -8,14 +8,14 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics._jit import kernel
-from contactdynamics.rigid import contact_set
+from contactdynamics.rigid import kinds
 from contactdynamics.rigid.equations.contract import KERNELS, START, Explicit, Kernels, tallied
 from contactdynamics.rigid.equations.held import Held
 from contactdynamics.rigid.search.contract import Candidates, Overlap
 from contactdynamics.state import FIXED, FREE, OPEN, SEPARATING, SLIDING
 
 LID = 1.0  # height, m
-SMOOTH = 1 + max(kind.number for kind in contact_set.EQUATIONS)  # the next number of equations
+SMOOTH = 1 + max(kind.number for kind in kinds.EQUATIONS)  # the next number of equations
 pytestmark = pytest.mark.slow
 
 
@@ -68,14 +68,11 @@ class LidSearch:
         self.found = below(
             ball, np.full(len(ball), self.owner), balls.body[ball], gap[ball], impulse[ball], status[ball]
         )
-        return len(ball)
+        return {SMOOTH: len(ball)}
 
     def candidates(self):
         kind = np.full(len(self.found.ball), SMOOTH, dtype=np.int8)
         return Candidates(self.found.a, self.found.b, self.found.gap, kind)
-
-    def counts(self):
-        return {SMOOTH: len(self.found.ball)}
 
     def sizes(self, model):
         return model.balls.radius
@@ -256,8 +253,8 @@ class Smooth(Held):
 @pytest.fixture
 def lid(monkeypatch):
     monkeypatch.setitem(KERNELS, SmoothContacts, Smooth.kernels)
-    monkeypatch.setattr(contact_set, "SEARCHES", (*contact_set.SEARCHES, LidSearch))
-    monkeypatch.setattr(contact_set, "EQUATIONS", (*contact_set.EQUATIONS, Smooth))
+    monkeypatch.setattr(kinds, "SEARCHES", (*kinds.SEARCHES, LidSearch))
+    monkeypatch.setattr(kinds, "EQUATIONS", (*kinds.EQUATIONS, Smooth))
 
 
 @pytest.mark.parametrize("solver", ["auto", "accelerated", "nlgs"])

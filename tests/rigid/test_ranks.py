@@ -200,7 +200,7 @@ def test_domains_share_out_all_contacts_and_bodies(shared_always):
     """Every free body with contacts has one owner; borders of two ranks are the same list, once out and once in."""
     sim = cd.Simulation(ranks_program.scene(), time_step=1e-3)
     sim.run(until=0.07, progress=False)
-    kinds = [equations.kind() for equations in sim.contact_set.equations]
+    kinds = [equations.kind for equations in sim.contact_set.equations]
     contacts = kinds[0].contacts
     for ranks in (1, 2, 3, 8):
         parts = [domains.divide(sim.rows, kinds, rank, ranks) for rank in range(ranks)]

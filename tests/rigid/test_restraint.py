@@ -221,7 +221,7 @@ def test_what_is_restrained_is_found_and_measured_alone(penetration, monkeypatch
         found, room = [], restraint.room(sim.rows, 1)
         for _ in range(60):
             sim.step()
-            kinds = tuple(equations.kind() for equations in sim.contact_set.equations)
+            kinds = tuple(equations.kind for equations in sim.contact_set.equations)
             group, factor, _ = restraint.gains(sim.rows, sim._free, table(kinds), 2.0, False, room, ONE)
             by = rng.choice([0.9, 1.0, 1.1], len(factor))  # some have too much
             contacts = kinds[0].contacts._replace(row=kinds[0].contacts.row.copy())

@@ -316,7 +316,7 @@ def moment(request, monkeypatch):
         return type(value)(*(np.array(x) if isinstance(x, np.ndarray) else x for x in value))
 
     def spy(rows, mobility, kinds, goal, scratch, meeting):
-        twins = tuple(Kind(*map(copy, equations.kind())) for equations in sim.contact_set.equations)
+        twins = tuple(Kind(*map(copy, equations.kind)) for equations in sim.contact_set.equations)
         first, second = twins[0].contacts, twins[1].contacts if len(twins) > 1 else full.full_contacts(0)
         caught.append(SimpleNamespace(
             rows=rows.copy(), mobility=copy(mobility), kinds=twins, simple=first, m=len(first.pair), general=second,

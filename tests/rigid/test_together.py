@@ -9,7 +9,7 @@ import contactdynamics as cd
 from contactdynamics.errors import InputError
 from contactdynamics.experiments import _bridge, arch_thickness, bridge
 from contactdynamics.problem import graphs
-from contactdynamics.rigid import contact_set, questions, together
+from contactdynamics.rigid import contact_set, questions, step_solver, together
 from contactdynamics.state import SLIDING, STICKING
 from rigid_tools import ball, floor, vector, world
 
@@ -110,7 +110,7 @@ def test_heaps_of_balls_stay_with_the_sweeps():
         for _ in range(80):
             sim.step()
             assert len(sim.report.stages) == 1 and sim.report.converged
-            assert sim.report.contacts > contact_set.SLENDER * 21
+            assert sim.report.contacts > step_solver.SLENDER * 21
         motions.append(sim.positions.copy())
     assert np.array_equal(*motions)
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from ..errors import InputError
 from ..rigid import solvers
-from ..rigid.contact_set import EQUATIONS, SEARCHES, ContactSet
+from ..rigid.contact_set import ContactSet
 from ..rigid.entries import table
 from ..rigid.equations import diagonal
+from ..rigid.kinds import EQUATIONS, SEARCHES
 from ..rigid.neighbours import Neighbours
 from ..rigid.simulation import Simulation
 from ..rigid.threads import Team
@@ -62,7 +63,7 @@ def sweep(echo) -> dict:
         sim = heaps.lattice(n) if n > 14_000 else heaps.simulation(heaps.settled(n, echo=echo))
         for _ in range(3):
             sim.step()
-        s, plan = sim.contact_set.equations[0].kind()
+        s, plan = sim.contact_set.equations[0].kind
         m, order = len(s.pair), plan.order.copy()
         ours = _best(lambda sim=sim, s=s, order=order: diagonal.sweep_plain(sim.rows, s, order, 2.5)) / m * 1e9
         theirs = math.nan
@@ -81,7 +82,7 @@ def sweep(echo) -> dict:
 def _on_threads(sim, echo) -> dict:
     """Accelerated sweeps on one and on two threads, in turn: nanoseconds per contact, and the ratio of their speeds."""
     met, best = sim.contact_set, {1: math.inf, 2: math.inf}
-    m, kinds = met.count, tuple(equations.kind() for equations in met.equations if equations.count)
+    m, kinds = met.count, tuple(equations.kind for equations in met.equations if equations.count)
     scratch = solvers.scratch_arrays(sim.rows, len(kinds))
     problem = (kinds, sim.rows, met.mobility(sim.model), table(kinds), False, scratch, 20, -1.0, 1.0, math.inf)
     teams = {threads: Team(threads) for threads in best}

@@ -9,7 +9,6 @@ Where kernels are not compiled, the table is the tuple of kinds.
 """
 
 import zlib
-from operator import is_not
 from typing import NamedTuple
 
 import numpy as np
@@ -215,18 +214,3 @@ def table(kinds: tuple):
         words[row * WIDTH : row * WIDTH + COMMON] = _known[name]
         begin += length
     return words[: WIDTH * len(kinds)].reshape(-1, WIDTH)
-
-
-class Entered:
-    """The last table, as long as the kinds are the same."""
-
-    def __init__(self):
-        self._kinds, self._table = (), None
-
-    def __reduce__(self):
-        return Entered, ()  # a copy has arrays of its own, which stand elsewhere
-
-    def __call__(self, kinds: tuple):
-        if len(kinds) != len(self._kinds) or any(map(is_not, kinds, self._kinds)):
-            self._kinds, self._table = kinds, table(kinds)
-        return self._table

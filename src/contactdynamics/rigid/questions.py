@@ -14,11 +14,12 @@ from ..problem.form import ContactProblem
 from ..state import FREE, Contacts, SolveReport
 from . import assembly, motion
 from .cell import CellMotion
-from .contact_set import ContactSet, Settings
+from .contact_set import ContactSet
 from .loading import Loading
 from .roster import Roster
 from .solvers import error_of
 from .step import Step
+from .step_solver import Settings
 
 OVERLAP_LIMIT = 0.05  # of the smaller radius, at the start
 LOW, HIGH = 1e-3, 200.0  # m: blocks that are lower or higher in all are told
@@ -103,7 +104,7 @@ def contact_problem(state: State, rest: bool, slack: float) -> ContactProblem:
         rows, step, _ = from_rest(state, slack)
     else:
         model, rows, step = next_step(state, slack)
-    trial.detect(model, step, rows)
+    trial.look(model, step, rows)
     trial.fill(model, step, rows, trial.mobility(model))
     b, d, inverse = model.bodies, model.dimension, np.empty((len(rows), 3, 3))
     motion.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse, b.held)
@@ -116,7 +117,7 @@ def equilibrium(state: State, slack: float, limit: float, settings: Settings) ->
     rows, step, push = from_rest(state, slack)
     falling = step.h * np.linalg.norm(model.gravity)
     fall = max(np.sqrt((rows[:, :6] ** 2).sum(axis=1).max()), falling, push)
-    trial.detect(model, step, rows)
+    trial.look(model, step, rows)
     sweeps, before, decided = 0, math.inf, False
     while not decided:
         found = trial.solve(model, step, rows, settings)
@@ -150,7 +151,7 @@ def repair(state: State, bound: float, rounds: int, settings: Settings) -> float
     trial.derive(model)
     for _ in range(rounds):
         rows = still.copy()
-        trial.detect(model, step, rows)
+        trial.look(model, step, rows)
         left = trial.deepest(model)[0].share
         if left <= bound:
             break
@@ -162,7 +163,7 @@ def repair(state: State, bound: float, rounds: int, settings: Settings) -> float
 def check_overlaps(state: State) -> None:
     """Refuse bodies that overlap by more than a bound."""
     trial, model, rows = state.contact_set.trial(), state.roster.model, widened(state, state.roster.rows)
-    trial.detect(model, Step(state.time, state.h, 0.0, state.anticipate, False, rows, rows), rows)
+    trial.look(model, Step(state.time, state.h, 0.0, state.anticipate, False, rows, rows), rows)
     overlap, size = trial.deepest(model)
     if overlap.share > OVERLAP_LIMIT:
         a, b = (int(model.bodies.identity[row]) for row in (overlap.a, overlap.b))

@@ -24,7 +24,7 @@ from numba import types
 
 from .._jit import kernel
 from .entries import BEYOND, PLACES, POWERS, TABLE, by_address, common, there
-from .equations.contract import ALL, GROUPS, SHARED, add_beyond, add_powers
+from .equations.contract import ALL, GROUPS, SHARED, Mobility, add_beyond, add_powers
 from .solvers import measure_groups
 from .threads import meet, part
 
@@ -319,13 +319,24 @@ def tally_pushes(rows, free, bodies, pushes, sign):
         pushes[0] += sign * (x * x + y * y + z * z) / rows[i, 6]
 
 
-def tally(rows, free, mobility, kinds, some, bodies, sums, pushes, sign) -> bool:
+class Restrained(NamedTuple):
+    """What is restrained, and where it stands."""
+
+    rows: np.ndarray  # (N, 8) velocities
+    free: np.ndarray  # (N, 8) those without contacts
+    mobility: Mobility
+    kinds: np.ndarray  # the table of all kinds: see `entries`
+    some: list  # of each kind, the contacts
+    bodies: np.ndarray  # the rows of the bodies
+
+
+def tally(restrained: Restrained, sums, pushes, sign: float) -> bool:
     """Add what is restrained to the ``sums`` of the residual and to the ``pushes`` (see `solvers.Scratch`).
 
-    ``some`` are the contacts of each kind, ``bodies`` the rows that are restrained. With ``sign`` -1, before the
-    impulses are multiplied, it is taken off. Returns whether that is worth it: where it is most of them, the difference
-    would not be exact, and the contact that loses most may be another one.
+    With ``sign`` -1, before the impulses are multiplied, it is taken off. Returns whether that is worth it: where it is
+    most of them, the difference would not be exact, and the contact that loses most may be another one.
     """
+    rows, free, mobility, kinds, some, bodies = restrained
     well = [tally_kind(rows, mobility, kinds, at, contacts, sums[at], sign) for at, contacts in enumerate(some)]
     tally_pushes(rows, free, bodies, pushes, sign)
     return all(well)

@@ -26,13 +26,13 @@ from ..scenes.scene import Scene
 from ..state import SolveReport
 from . import interrupts, reports
 from .access import Access
-from .contact_set import Settings
 from .hardest import Hardest, check_folder
 from .ledger import NO_GAIN
 from .options import check_joints, check_options
 from .ranks import workers
 from .solvers import SOLVERS
 from .step import Step
+from .step_solver import Settings
 
 SORT_FROM, SORT_EVERY = 1000, 1000  # balls from which bodies are sorted in space, and steps from one time to the next
 STAGES = ("detection", "frames", "solve", "integrate", "record")
@@ -195,8 +195,7 @@ class Simulation(Access):
         step, rows = self._free_motion()
         h, model = self.time_step, self.roster.model
         moved = clock()
-        self.contact_set.detect(model, step, rows)
-        self.ledger.recovery_work += self.contact_set.give_back(model, step, rows)
+        self.ledger.recovery_work += self.contact_set.detect(model, step, rows)
         detected = clock()
         found = self.contact_set.solve(model, step, rows, self._settings())
         solved = clock()

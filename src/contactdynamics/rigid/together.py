@@ -60,11 +60,7 @@ class Together:
 
     def __init__(self):
         self._links, self._factors, self._edge, self._second = None, None, None, None
-        self._cost, self._spent = 0.0, 0.0  # ns, about: of an iteration, and of those of the present step
-
-    def begin(self) -> None:
-        """A new step."""
-        self._spent = 0.0
+        self._cost, self.spent = 0.0, 0.0  # ns, about: of an iteration, and of those of the present step
 
     def guess(self, equations: list, rows, free, mobility) -> list | None:
         """Impulses that hold all contacts as they are, cut back to the cones: the equations and ``rows`` take them.
@@ -99,13 +95,13 @@ class Together:
         graph, c, used = self._graph(contacts, free, mobility, d)
         if graph is None:
             return Answer(0, "a second-order method would take too long for so many contacts")
-        if self._spent > LONG:
+        if self.spent > LONG:
             return Answer(0, "a second-order method was given up")
         p = np.ascontiguousarray(contacts.impulse[:, :d])
         glued = bool(contacts.glue.any())
         way = self._glued if glued else self._free
         found, before, best, done = way(graph, c, p, contacts.glue, scale, tolerance, hard)
-        self._spent += done * self._cost
+        self.spent += done * self._cost
         if best < before:
             if not glued:
                 into_cones(found, contacts.friction)  # an interior point may be outside by what is left of the residual
@@ -125,7 +121,7 @@ class Together:
         second.advance(graph, c, state, wanted, scale, MOST)
         best, done = state.number[second.BEST], int(state.number[second.ITERATIONS] + state.number[second.STEPS])
         found = state.kept
-        most = min(HARD, int((LONG - self._spent) / max(1.0, self._cost)) - done)
+        most = min(HARD, int((LONG - self.spent) / max(1.0, self._cost)) - done)
         if best > tolerance and hard and most > 0:  # other starts, more patience
             way = methods.Way(methods.Prepared(None, graph, c, scale, math.inf), p, wanted, most, None, MOST)
             way.strong = graph

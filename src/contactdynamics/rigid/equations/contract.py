@@ -92,6 +92,7 @@ class Equations(Protocol):
     ahead: bool  # whether they may be extrapolated: its error has either sign, and opens contacts
     able: bool  # whether `together` knows all laws: Coulomb's and cohesion
     places: np.ndarray  # (count,) where they stand in ``found``, in their own order
+    kind: Kind  # the arrays of the active contacts, for the solvers
 
     def make_room(self, count: int) -> Plan:
         """Arrays for ``count`` contacts; the plan is filled before `fill` is called."""
@@ -107,9 +108,6 @@ class Equations(Protocol):
 
     def cell_work(self, rows, driven) -> float:
         """Of the components ``driven`` (3, 3) of a moving cell, the last of ``rows``, on the present impulses, J."""
-
-    def kind(self) -> Kind:
-        """The arrays of the active contacts, for the solvers."""
 
     def shrink(self, some, group, factor) -> None:
         """Multiply the impulses of the contacts ``some`` by the ``factor`` (G,) of their group."""

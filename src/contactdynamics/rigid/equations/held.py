@@ -77,7 +77,7 @@ class Held:
 
     def clear(self) -> None:
         """No active contacts."""
-        self.count, self.active, self._kind = 0, head(self._contacts, 0), None
+        self._hold(0)
         self._fill, self._store = Settled(self.filling), Settled(self.kernels.store)
 
     def make_room(self, count: int) -> Plan:
@@ -86,14 +86,12 @@ class Held:
             room = int(self.more[0] * count) + self.more[1]
             self._contacts, self._plan = self.arrays(room), plan_arrays(room, self.unknowns)
         if count != self.count:  # as many as before have the same arrays
-            self.count, self.active, self._kind = count, head(self._contacts, count), None
+            self._hold(count)
         return self._plan
 
-    def kind(self) -> Kind:
-        """The arrays of the active contacts."""
-        if self._kind is None:
-            self._kind = Kind(self.active, planned(self._plan, self.count))
-        return self._kind
+    def _hold(self, count: int) -> None:
+        self.count, self.active = count, head(self._contacts, count)
+        self.kind = Kind(self.active, planned(self._plan, count))
 
     @property
     def places(self) -> np.ndarray:

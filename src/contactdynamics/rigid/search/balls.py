@@ -393,8 +393,8 @@ class BallSearch:
         """(K,) the second bodies of the pairs, also of those that come from a checkpoint."""
         return model.balls.body[self.found.second]
 
-    def find(self, model, near, outlook: Outlook, team) -> int:
-        """Find the active pairs, with the memory of the present ones, which they replace; returns how many they are."""
+    def find(self, model, near, outlook: Outlook, team) -> dict:
+        """Find the active pairs, with the memory of the present ones, which they replace; how many of which kind."""
         position, old = model.bodies.position, self.found
         while True:
             out = self._spare
@@ -418,7 +418,8 @@ class BallSearch:
         if self.rules.border and not self.all_diagonal:
             self._across = np.empty(total, dtype=bool)
             crossing(near.space, near.places, self.found, self._across)
-        return total
+        counts = {number: int(np.count_nonzero(self.found.kind == number)) for number in self.equations[1:]}
+        return {DIAGONAL: total - sum(counts.values())} | counts
 
     def may_close(self, near, rows, h) -> bool:
         """Whether a pair that is not active may close its gap within the time h."""
@@ -430,14 +431,6 @@ class BallSearch:
         """The active pairs."""
         found = self.found
         return Candidates(found.a, found.b, found.gap, found.kind, self._across)
-
-    def counts(self) -> dict:
-        """How many pairs belong to which equations."""
-        counts, rest = {}, len(self.found.kind)
-        for number in self.equations[1:]:
-            counts[number] = int(np.count_nonzero(self.found.kind == number))
-            rest -= counts[number]
-        return {DIAGONAL: rest} | counts
 
     def points(self, near, places) -> np.ndarray:
         """(k, 3) where the pairs in these ``places`` touch: halfway in the gap."""
@@ -488,7 +481,7 @@ class BallSearch:
         )
 
     def give_back(self, model, velocities, above, keep) -> float | None:
-        """Open what contacts have lost: see `ContactSet.give_back`."""
+        """Open what contacts have lost: see `ContactSet.detect`."""
         pairs, radius, bodies = self.found, model.balls.radius, model.bodies
         if lost_most(pairs.lost, pairs.first, pairs.second, pairs.balls, radius) <= above:
             return None

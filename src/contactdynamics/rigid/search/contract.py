@@ -70,17 +70,14 @@ class Search(Protocol):
     def derive(self, model, near) -> bool:
         """Follow the tables of the model: when bodies come or go, or are sorted; whether there is anything to find."""
 
-    def find(self, model, near, outlook: Outlook, team) -> int:
-        """Find the active contacts, with the memory of the present ones, which they replace; returns their number.
+    def find(self, model, near, outlook: Outlook, team) -> dict:
+        """Find the active contacts, with the memory of the present ones, which they replace.
 
-        ``team`` (`threads.Team`): who may share the work.
+        Returns how many belong to which equations. ``team`` (`threads.Team`): who may share the work.
         """
 
     def candidates(self) -> Candidates:
         """The active contacts."""
-
-    def counts(self) -> dict:
-        """How many contacts belong to which equations."""
 
     def sizes(self, model) -> np.ndarray:
         """(S,) radii of the balls inside the parts, m: overlaps are measured by them."""
@@ -109,7 +106,7 @@ class Search(Protocol):
         """Open overlaps at the end of a step: see `ContactSet.recover`; returns the work against gravity."""
 
     def give_back(self, model, velocities, above, keep) -> float | None:
-        """Open what contacts have lost: see `ContactSet.give_back`; returns the work, None where there is nothing.
+        """Open what contacts have lost: see `ContactSet.detect`; returns the work, None where there is nothing.
 
         ``velocities``: arrays (N, 8) in which the spin of a body turns with it.
         """

@@ -105,11 +105,14 @@ class Touching:
         self._find = Settled(self.finding) if self._open else self.finding
         return True
 
-    def find(self, model, near, outlook: Outlook, team) -> int:
-        """Find the active contacts, with the memory of the present ones, which they replace; returns their number."""
+    def find(self, model, near, outlook: Outlook, team) -> dict:
+        """Find the active contacts, with the memory of the present ones, which they replace; how many of which kind."""
         pose = model.bodies.position, model.bodies.orientation
         if self._open:
-            return self._search(self.shapes, self.rules, near.flats, (near.spheres, near.listed, pose, outlook), team)
+            where = near.spheres, near.listed, pose, outlook
+            total = self._search(self.shapes, self.rules, near.flats, where, team)
+            held = int(np.count_nonzero(self.found.kind == CELLULAR)) if self._mixed else 0
+            return {self.equations[0]: total - held} | ({CELLULAR: held} if self._mixed else {})
         there, material = ghosts(near, len(outlook.one)), self.rules.material
         self.found = of_ghosts(there, self.found)
         joints = with_ghosts(self.rules.joints, there.body, there.real)
@@ -118,7 +121,7 @@ class Touching:
         of_bodies(there, self.found)
         self._apart = self._images(near)
         self._across = self._apart.any(axis=1) if near.length else np.zeros(0, dtype=bool)
-        return total
+        return {CELLULAR: total}
 
     def _images(self, near) -> np.ndarray:
         """(K, 3) how far the second body is met from where it is, across the border of a cell, m."""
@@ -191,7 +194,7 @@ class Touching:
         return self._opened(model, (rows,), depth, keep, most)
 
     def give_back(self, model, velocities, above, keep) -> float | None:
-        """Open what contacts have lost: see `ContactSet.give_back`."""
+        """Open what contacts have lost: see `ContactSet.detect`."""
         lost, size = self.found.lost, self.found.place[:, SIZE]
         share = lost / size
         if not share.max(initial=0.0) > above:
@@ -253,11 +256,6 @@ class Touching:
         """The active contacts."""
         t = self.found
         return Candidates(t.a, t.b, t.gap, t.kind, self._across)
-
-    def counts(self) -> dict:
-        """How many contacts belong to which equations."""
-        held = int(np.count_nonzero(self.found.kind == CELLULAR)) if self._mixed else 0
-        return {self.equations[0]: len(self.found.status) - held} | ({CELLULAR: held} if self._mixed else {})
 
     def points(self, near, places) -> np.ndarray:
         """(k, 3) where the contacts in these ``places`` act."""
