@@ -62,8 +62,8 @@ INSIDE = {
     "rigid": [
         {"fetch"},
         {"interrupts", "step", "space", "threads", "search.contract", "search.touches", "search.laws",
-         "search.solids", "ranks.world"},
-        {"motion", "neighbours", "search.pairs", "search.outlines", "search.axes", "search.ghosts",
+         "search.solids", "search.pairs", "ranks.world"},
+        {"motion", "neighbours", "search.outlines", "search.axes", "search.ghosts",
          "equations.contract", "equations.levers", "equations.local", "equations.spatial_rows"},
         {"entries"},
         {"search.left_out", "search.recovery", "search.cutting", "order", "solvers", "assembly", "together", "ledger",
