@@ -1,6 +1,7 @@
 """What all tests share: headless figures, reproducible random input, and the marker of the part run in three modes."""
 
 import gc
+import os
 import sys
 from collections import Counter
 
@@ -13,6 +14,7 @@ from hypothesis import settings
 from contactdynamics import _jit, errors
 
 matplotlib.use("Agg")
+os.environ["CONTACTDYNAMICS_AHEAD"] = "0"  # all cores are at work
 # The same examples in every run; no deadline, because the first example pays for compilation.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.register_profile("short", derandomize=True, deadline=None, database=None, max_examples=20)

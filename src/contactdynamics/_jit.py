@@ -21,7 +21,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.typed_passes import IRLegalization
 
-from . import _lean
+from . import _ahead, _lean
 
 CONSTANTS = (
     "state.py",
@@ -126,6 +126,8 @@ class _Compilation(event.Listener):
             self.told = True
             where = "once" if CACHE else "at each start: no folder can be written, set CONTACTDYNAMICS_CACHE to one"
             logging.getLogger(__package__).warning("compiling kernels, %s (half a minute or so)", where)
+            if CACHE:
+                _ahead.start()
 
     def on_end(self, event):
         self.depth -= 1

@@ -21,7 +21,7 @@ PACKAGE = ROOT / "src" / "contactdynamics"
 
 # Rooms from the lowest to the highest; a module imports only from lower ones, and from its own room.
 LAYERS = [
-    {"_lean"},
+    {"_lean", "_ahead"},
     {"display", "errors", "_version", "_jit"},
     {"state", "progress", "signatures", "quaternions"},
     {"problem"},
@@ -85,7 +85,7 @@ EXCEPTIONS = {("systems", "plotting"), ("rigid", "plotting"), ("problem", "plott
               ("files", "views"), ("rigid", "views")}  # fmt: skip
 # Who may import what when it is loaded; the rest only inside functions.
 HEAVY = {
-    "numba": {"_lean", "_jit", "problem", "rigid"},
+    "numba": {"_lean", "_ahead", "_jit", "problem", "rigid"},
     "matplotlib": {"plotting", "experiments"},
     "h5py": {"files"},
     "scipy": {"experiments", "bench", "systems"},

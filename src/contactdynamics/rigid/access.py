@@ -6,7 +6,7 @@ from typing import Self, Unpack
 
 import numpy as np
 
-from .. import quaternions
+from .. import _ahead, quaternions
 from .._jit import Settled
 from ..errors import InputError, as_numbers, check_function, explained, is_number, is_whole
 from ..problem.form import ContactProblem
@@ -31,6 +31,8 @@ class Access:
     def _take(self, scene) -> None:
         """Begin with a copy of the ``scene``, which is closed: see `Scene`."""
         model, self.scene = scene.freeze(), scene.copy()
+        sort = "polyhedra" if len(model.rims.body) else "polygons" if len(model.corners.body) else "balls"
+        _ahead.expect(sort if scene.cell is None and self._team.workers == self._team.threads else None)
         self.scene.close()
         self.time, self._taken = 0.0, len(self.scene.blocks)
         self.roster, self.contact_set, self.watch = Roster(model), ContactSet(), Watch()
