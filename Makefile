@@ -24,7 +24,7 @@ test: setup
 test-slow: setup
 	$(BIN)/python -m pytest -m slow
 
-# The suite on other processors and with the oldest versions allowed, as far as this machine can imitate them.
+# The suite on other processors and with the oldest and newest versions allowed, as far as this machine can imitate them.
 test-everywhere: setup
 	$(BIN)/python tools/everywhere.py
 

@@ -1,4 +1,4 @@
-"""The test suite on what one machine can imitate: other processors, and the oldest versions that are allowed.
+"""The test suite on what one machine can imitate: other processors, the oldest versions allowed, other Pythons.
 
     python tools/everywhere.py [PLACE ...] [-- PYTEST OPTIONS]
 
@@ -27,7 +27,10 @@ PLACES = {
     "generic": GENERIC,
     "prescott-generic": {"OPENBLAS_CORETYPE": "Prescott", **GENERIC},  # both at once: what `.ci/run` asks for
     "oldest": {},
+    **{f"python3.{minor}": {} for minor in (12, 13, 14)},  # with the newest versions of everything
 }
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OLDEST = "python" + PROJECT["requires-python"].removeprefix(">=")
 NEWER = {"coal"}  # asks for a newer NumPy than the oldest: its test is skipped there
 PROBE = "import numpy as np, scipy.linalg as s; a = np.eye(300) + 1; np.linalg.solve(a, a @ a); s.eigh(a)"
 
@@ -49,38 +52,42 @@ def core(environment: dict) -> str:
     return " and ".join(sorted(set(found)))
 
 
+def requirements() -> list[str]:
+    """What pyproject.toml asks for, for the tests too: their newest versions."""
+    return PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]
+
+
 def oldest_requirements() -> list[str]:
     """The lower bounds in pyproject.toml as exact versions, those of the tests included."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["test"]
-    bounds = [re.fullmatch(r"([\w-]+)>=([\d.]+)(; .+)?", line) for line in wanted]
+    bounds = [re.fullmatch(r"([\w-]+)>=([\d.]+)(; .+)?", line) for line in requirements()]
     return [bound.expand(r"\1==\2\3") for bound in bounds if bound[1] not in NEWER]
 
 
-def oldest_python() -> str:
-    """The Python of the environment with the oldest versions, installed when pyproject.toml has changed."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    name = "python" + project["requires-python"].removeprefix(">=")
+def installed(place: str, wanted: list[str]) -> str:
+    """The Python of an environment of its own, made anew when what is ``wanted`` has changed."""
+    name = place if place.startswith("python") else OLDEST
     found = shutil.which(name)
     if found is None or subprocess.run([found, "-c", ""], capture_output=True).returncode:
         raise Skipped(f"there is no {name} here")
-    place, wanted = SCRATCH / "venv", "\n".join(oldest_requirements())
-    python, ready = place / "bin" / "python", place / "ready"
-    if not ready.exists() or ready.read_text() != wanted:
-        shutil.rmtree(place, ignore_errors=True)
-        subprocess.run([found, "-m", "venv", place], check=True)
+    folder = SCRATCH / f"venv-{place}"
+    python, ready = folder / "bin" / "python", folder / "ready"
+    if not ready.exists() or ready.read_text() != "\n".join(wanted):
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([found, "-m", "venv", folder], check=True)
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*install, *wanted.splitlines()], check=True)
+        subprocess.run([*install, *wanted], check=True)
         subprocess.run([*install, "--no-deps", "--editable", ROOT], check=True)
-        ready.write_text(wanted)
+        ready.write_text("\n".join(wanted))
     return str(python)
 
 
 def prepare(name: str, taken: dict) -> tuple[str, dict, str]:
     """Python, environment and a word on what is imitated; ``taken`` holds the kernels of the places before."""
     environment = {**os.environ, **PLACES[name]}
-    if name == "oldest":
-        python, told = oldest_python(), ", ".join(oldest_requirements()[:3])
+    own = name == "oldest" or name.startswith("python")
+    if own:
+        wanted = oldest_requirements() if name == "oldest" else requirements()
+        python, told = installed(name, wanted), ", ".join(wanted[:3])
         environment["PATH"] = str(Path(python).parent) + os.pathsep + environment["PATH"]
     else:
         python, told = sys.executable, ""
@@ -91,7 +98,7 @@ def prepare(name: str, taken: dict) -> tuple[str, dict, str]:
         if key in taken:
             raise Skipped(f"{told}, as in {taken[key]}")
         taken[key] = name
-    if "NUMBA_CPU_NAME" in PLACES[name] or name == "oldest":
+    if "NUMBA_CPU_NAME" in PLACES[name] or own:
         environment["CONTACTDYNAMICS_CACHE"] = str(SCRATCH / "kernels" / name)
     return python, environment, told
 
