@@ -5,6 +5,7 @@ from ..problem.solving import named
 from ..scenes.hooks import OWN
 from .equations.contract import GROUPS
 from .solvers import SOLVERS
+from .threads import Team
 
 
 def check_options(time_step, tolerance, max_iterations, solver, threads, penetration, recovery, on_failure) -> None:
@@ -41,3 +42,25 @@ def check_joints(joint_contacts, dimension: int) -> None:
         raise InputError(f"joint_contacts is {joint_contacts!r}; choose 'all' or 'four'.")
     if joint_contacts == "four" and dimension == 2:
         raise InputError("joint_contacts is 'four' in a plane scene, where two edges have two contacts; leave it out.")
+
+
+def check_about(about) -> None:
+    """Refuse what is no dict."""
+    if not (about is None or isinstance(about, dict)):
+        raise InputError(f"Simulation got about={about!r}; give a dict of numbers and words.")
+
+
+def check_team(team: Team, cell) -> None:
+    """Refuse several processes in a periodic cell."""
+    if cell is not None and team.workers > team.threads:
+        what = f"{team.workers // team.threads} ranks"
+        raise InputError(f"Simulation got {what} and a cell, which one process sweeps; take threads, or one rank.")
+
+
+def listed(recorders) -> list:
+    """The recorders of a simulation, one or several; refuses what is none."""
+    several = list(recorders) if isinstance(recorders, list | tuple) else [recorders]
+    for recorder in several:
+        if not callable(recorder) or not all(hasattr(recorder, part) for part in ("begin", "end")):
+            raise InputError(f"Simulation got the recorder {recorder!r}; give one such as HDF5(path), or a list.")
+    return several

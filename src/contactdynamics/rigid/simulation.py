@@ -15,20 +15,14 @@ import numpy as np
 
 from .._jit import clock
 from ..display import pictured
-from ..errors import (
-    InputError,
-    check_flags,
-    count_of_steps,
-    explained,
-    is_number,
-)
+from ..errors import InputError, check_flags, count_of_steps, explained, is_number
 from ..scenes.scene import Scene
 from ..state import SolveReport
 from . import interrupts, reports
 from .access import Access
 from .hardest import Hardest, check_folder
 from .ledger import NO_GAIN
-from .options import check_joints, check_options
+from .options import check_about, check_joints, check_options, check_team, listed
 from .ranks import workers
 from .solvers import SOLVERS
 from .step import Step
@@ -129,12 +123,9 @@ class Simulation(Access):
         check_options(time_step, tolerance, max_iterations, solver, threads, penetration, recovery, on_failure)
         check_joints(joint_contacts, scene.dimension)
         check_flags("Simulation", repair=repair, check=check)
-        if not (about is None or isinstance(about, dict)):
-            raise InputError(f"Simulation got about={about!r}; give a dict of numbers and words.")
+        check_about(about)
         self._team = workers(threads, ranks)
-        if scene.cell is not None and self._team.workers > self._team.threads:
-            what = f"{self._team.workers // self._team.threads} ranks"
-            raise InputError(f"Simulation got {what} and a cell, which one process sweeps; take threads, or one rank.")
+        check_team(self._team, scene.cell)
         self._take(scene)
         self.contact_set.team = self._team
         self.joint_contacts = joint_contacts
@@ -145,10 +136,7 @@ class Simulation(Access):
         self.penetration, self.recovery, self.on_failure = penetration, float(recovery), on_failure
         self.solver = solver
         self.threads = threads if threads == "auto" else int(threads)
-        self.recorders = list(recorders) if isinstance(recorders, list | tuple) else [recorders]
-        for recorder in self.recorders:
-            if not callable(recorder) or not all(hasattr(recorder, part) for part in ("begin", "end")):
-                raise InputError(f"Simulation got the recorder {recorder!r}; give one such as HDF5(path), or a list.")
+        self.recorders = listed(recorders)
         self.before_step = before_step
         self._awaited = None  # what the file of a restored run says of hooks and recorders
         self.stepping, self._running = False, False

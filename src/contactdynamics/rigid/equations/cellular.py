@@ -11,7 +11,7 @@ from ..search.pairs import pair_arrays
 from ..search.touches import FIRST, LAW, SECOND, SIZE
 from ..space import images
 from .contract import Explicit
-from .full import Full
+from .full import Full, Met
 from .held import Parted
 
 
@@ -45,7 +45,8 @@ class Cellular(Parted, Full):
     def fill(self, model, near, touches, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         self._pairs, balls, places = as_pairs(model, near, self._part(touches))
-        scale = self._begin(model, near.space, self._pairs, (balls, model.planes, places), step, rows, mobility, team)
+        met = Met(near.space, self._pairs, balls, model.planes, places)
+        scale = self._begin(model, met, step, rows, mobility, team)
         self.ahead = not self.active.bound[:, 2:].any()  # no glue, no moments
         return scale
 

@@ -15,10 +15,9 @@ import numpy as np
 from ..._jit import kernel
 from ...problem.laws import natural_map
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, STATIC, TAU, TENSION
-from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
-from ..motion import is_held
+from ...state import OPEN, SEPARATING, SLIDING, STICKING, Balls, Planes
 from ..search.contract import FULL
-from ..search.pairs import kept, pair_size
+from ..search.pairs import Pairs, kept, pair_size
 from ..space import image
 from ..threads import BLOCKS, block, meet, part
 from .contract import (
@@ -31,18 +30,18 @@ from .contract import (
     Kernels,
     holds_static,
     local_frame,
-    lost_after,
-    put_together,
     sinking_speed,
     tallied,
     target_velocity,
 )
+from .full_works import book_contacts, cell_work
 from .held import Held, status_of
 from .levers import (
     add_image,
     block_by_direction,
     carried,
     contact_block,
+    contact_velocity,
     relative_spin,
     relative_velocity,
 )
@@ -75,14 +74,6 @@ def full_contacts(room: int) -> FullContacts:
     return FullContacts(
         *rows, *(np.zeros((room, *shape)) for shape in shapes), np.zeros(room, dtype=np.int8), np.zeros((room, 3))
     )
-
-
-@kernel
-def contact_velocity(rows, contacts, k, out):
-    """U (3,) of contact ``k``, in its frame."""
-    frame = contacts.frame[k]
-    relative_velocity(rows, contacts.a[k], contacts.b[k], frame, contacts.arm_a[k], contacts.arm_b[k], out)
-    add_image(rows, frame, contacts.image[k], out)
 
 
 @kernel
@@ -332,104 +323,6 @@ def store_contacts(rows, contacts, kappa, tolerance, pairs):
 
 
 @kernel
-def book_some(before, rows, bodies, driven, pairs_law, contacts, works, begin, end):
-    """Add the works of the contacts from ``begin`` on, before ``end``, to ``works`` (L, 4): see `book_contacts`."""
-    kind, held = bodies.kind, bodies.held
-    u, v, s, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    for k in range(begin, end):
-        a, b, frame = contacts.a[k], contacts.b[k], contacts.frame[k]
-        arm_a, arm_b, p, m = contacts.arm_a[k], contacts.arm_b[k], contacts.impulse[k], contacts.moment[k]
-        contact_velocity(before, contacts, k, u)
-        contact_velocity(rows, contacts, k, v)
-        relative_spin(before, a, b, frame, s)
-        relative_spin(rows, a, b, frame, t)
-        book = works[pairs_law[contacts.pair[k]]]
-        book[0] += 0.5 * (u[0] + v[0]) * p[0]
-        book[1] += 0.5 * ((u[1] + v[1]) * p[1] + (u[2] + v[2]) * p[2])
-        book[2] += 0.5 * ((s[0] + t[0]) * m[0] + (s[1] + t[1]) * m[1] + (s[2] + t[2]) * m[2])
-        if kind[a] == DRIVEN:
-            book[3] += driven_power(rows, a, arm_a, frame, p, m)
-        if kind[b] == DRIVEN:
-            book[3] -= driven_power(rows, b, arm_b, frame, p, m)
-        if held[a] > 0:
-            book[3] += held_power(rows, a, held[a], arm_a, frame, p, m)
-        if held[b] > 0:
-            book[3] -= held_power(rows, b, held[b], arm_b, frame, p, m)
-        book[3] -= cell_power(rows, contacts.image[k], driven, frame, p)
-
-
-@kernel
-def book_contacts(before, rows, bodies, driven, h, pairs_law, lost, contacts, works, parts, meeting):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive; by ``parts``.
-
-    ``parts`` (BLOCKS, L + 1, 4) are those of the blocks. Enters into ``lost`` (K,) of the pairs what the solver left,
-    and returns the largest; without it, (0,), nothing. ``driven`` (3, 3): which components of the velocity gradient of
-    a moving cell are imposed.
-    """
-    first, after = part(BLOCKS, meeting)
-    for part_ in range(first, after):
-        begin, end = block(contacts.pair.size, part_)
-        parts[part_, :, :] = 0.0
-        book_some(before, rows, bodies, driven, pairs_law, contacts, parts[part_], begin, end)
-        if lost.size > 0:
-            parts[part_, works.shape[0], 0] = lose(rows, contacts, h, lost, begin, end)
-    meet(meeting, rows)
-    return put_together(parts, works, meeting.thread == 0)
-
-
-@kernel
-def held_power(rows, body, held, arm, frame, p, m):
-    """The power of a contact on the directions in which a body is held: their velocity times impulse and torque."""
-    total, f = 0.0, np.empty(3)
-    for c in range(3):
-        f[c] = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
-    for c in range(3):
-        d, e = (c + 1) % 3, (c + 2) % 3
-        if is_held(held, c):
-            total += rows[body, c] * f[c]
-        if is_held(held, 3 + c):
-            turn = arm[d] * f[e] - arm[e] * f[d] + frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2]
-            total += rows[body, 3 + c] / rows[body, 7] * turn
-    return total
-
-
-@kernel
-def cell_power(rows, image, driven, frame, p):
-    """The power of a contact on the imposed components of a moving cell."""
-    total, cell = 0.0, rows.shape[0] - 3
-    for k in range(3):
-        if image[k] != 0.0:
-            for c in range(3):
-                if driven[c, k]:
-                    f = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
-                    total += image[k] * rows[cell + k, c] * f
-    return total
-
-
-@kernel
-def cell_work(rows, driven, contacts):
-    """The work of the imposed components ``driven`` (3, 3) of a moving cell on all contacts."""
-    total = 0.0
-    for k in range(contacts.pair.size):
-        total += cell_power(rows, contacts.image[k], driven, contacts.frame[k], contacts.impulse[k])
-    return total
-
-
-@kernel
-def driven_power(rows, body, arm, frame, p, m):
-    """Velocity of the contact point of a driven body times the impulse, plus its spin times the moment."""
-    total = 0.0
-    w = rows[body, 3:6]
-    scale = rows[body, 7]
-    for c in range(3):
-        d, e = (c + 1) % 3, (c + 2) % 3
-        v = rows[body, c] + (w[d] * arm[e] - w[e] * arm[d]) / scale
-        total += v * (frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2])
-        total += w[c] / scale * (frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2])
-    return total
-
-
-@kernel
 def separations(rows, contacts):
     """U_n (m,) of the contacts."""
     out, u = np.empty(contacts.pair.size), np.empty(3)
@@ -437,18 +330,6 @@ def separations(rows, contacts):
         contact_velocity(rows, contacts, k, u)
         out[k] = u[0]
     return out
-
-
-@kernel
-def lose(rows, contacts, h, lost, begin, end):
-    """Enter into ``lost`` (K,) what the solver left to the contacts from ``begin`` on, before ``end``; the largest."""
-    most, u = 0.0, np.empty(3)
-    for k in range(begin, end):
-        contact_velocity(rows, contacts, k, u)
-        at = contacts.pair[k]
-        lost[at] = lost_after(lost[at], u[0], contacts.target[k, 0], h)
-        most = max(most, lost[at])
-    return most
 
 
 @kernel
@@ -473,6 +354,16 @@ def add_powers(free, rows, contacts, some, group, sums):
 KERNELS[FullContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers)
 
 
+class Met(NamedTuple):
+    """What the contacts are filled from."""
+
+    space: NamedTuple
+    pairs: Pairs
+    balls: Balls
+    planes: Planes
+    places: np.ndarray  # (S, 3) of the balls, m
+
+
 class Full(Held):
     """The full contacts of a scene: see `Equations`.
 
@@ -494,16 +385,16 @@ class Full(Held):
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         if not self.count:
             return 0.0
-        shapes = model.balls, model.planes, near.places
-        scale = self._begin(model, near.space, pairs, shapes, step, rows, mobility, team)
+        met = Met(near.space, pairs, model.balls, model.planes, near.places)
+        scale = self._begin(model, met, step, rows, mobility, team)
         self.ahead = self._is_light(model, mobility)
         return scale
 
-    def _begin(self, model, space, pairs, shapes, step, rows, mobility, team) -> float:
-        """Fill the contacts of these ``pairs`` and ``shapes``, and add the first guess; the sum of (rho b)^2."""
+    def _begin(self, model, met: Met, step, rows, mobility, team) -> float:
+        """Fill the contacts of what was ``met``, and add the first guess; the sum of (rho b)^2."""
         rules, scales = (model.laws, model.law_axes), np.empty(BLOCKS)
         scale = team.share(
-            fill_contacts, space, pairs, shapes, model.bodies, rules, step, mobility, self.active, scales
+            fill_contacts, met.space, met.pairs, met[2:], model.bodies, rules, step, mobility, self.active, scales
         )
         team.share(warm_start, rows, mobility, self.active, self._plan.order, self._plan.cuts)
         return scale
@@ -523,12 +414,8 @@ class Full(Held):
 
     def book(self, pairs, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
-        return self._book(pairs.law, pairs.lost, step, rows, bodies, works, team)
-
-    def _book(self, law, lost, step, rows, bodies, works, team) -> float:
-        """See `book_contacts`."""
         parts = np.empty((BLOCKS, len(works) + 1, 4))
-        columns = step.before, rows, bodies, step.driven, step.h, law, lost, self.active, works, parts
+        columns = step.before, rows, bodies, step.driven, step.h, pairs.law, pairs.lost, self.active, works, parts
         return team.share(book_contacts, *columns)
 
     def acting(self) -> tuple:

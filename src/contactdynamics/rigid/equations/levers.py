@@ -95,3 +95,11 @@ def carried(d, one, two, turn_one, turn_two, out):
     out[0] = d[0] + q[0] * tx + q[2] * tz - q[3] * ty
     out[1] = d[1] + q[0] * ty + q[3] * tx - q[1] * tz
     out[2] = d[2] + q[0] * tz + q[1] * ty - q[2] * tx
+
+
+@kernel
+def contact_velocity(rows, contacts, k, out):
+    """U (3,) of contact ``k`` of `full.FullContacts`, in its frame."""
+    frame = contacts.frame[k]
+    relative_velocity(rows, contacts.a[k], contacts.b[k], frame, contacts.arm_a[k], contacts.arm_b[k], out)
+    add_image(rows, frame, contacts.image[k], out)

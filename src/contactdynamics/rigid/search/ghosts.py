@@ -33,26 +33,22 @@ class Ghosts(NamedTuple):
 def crossings(space, places, start, count, other):
     """(G, 3) places in the lists, balls with the lists and balls in them that meet across the border; images (G, 3)."""
     found = 0
-    for i in range(count.size):
-        for n in range(start[i], start[i] + count[i]):
-            j = other[n]
-            x, y, z = image(
-                space, places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
-            )
-            found += x != 0.0 or y != 0.0 or z != 0.0
-    index, shift = np.empty((found, 3), dtype=np.int64), np.empty((found, 3))
-    found = 0
-    for i in range(count.size):
-        for n in range(start[i], start[i] + count[i]):
-            j = other[n]
-            x, y, z = image(
-                space, places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
-            )
-            if x != 0.0 or y != 0.0 or z != 0.0:
-                index[found, 0], index[found, 1], index[found, 2] = n, i, j
-                shift[found, 0], shift[found, 1], shift[found, 2] = x, y, z
-                found += 1
-    return index, shift
+    while True:  # once to count them, and again where there are any
+        index, shift = np.empty((found, 3), dtype=np.int64), np.empty((found, 3))
+        room, found = found, 0
+        for i in range(count.size):
+            for n in range(start[i], start[i] + count[i]):
+                j = other[n]
+                x, y, z = image(
+                    space, places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
+                )
+                if x != 0.0 or y != 0.0 or z != 0.0:
+                    if found < room:
+                        index[found, 0], index[found, 1], index[found, 2] = n, i, j
+                        shift[found, 0], shift[found, 1], shift[found, 2] = x, y, z
+                    found += 1
+        if found == room:
+            return index, shift
 
 
 @kernel
