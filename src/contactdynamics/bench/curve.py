@@ -104,12 +104,7 @@ def draw(results: dict, out: Path) -> None:
             colour = "0.55" if version == "beside" else "#1f5fa8"
             ax.loglog(x, np.maximum(y, 1e-9), style, color=colour, label="before" if version == "beside" else "now")
             for r in (r for r in mine if r["tolerance"] == 1e-3):  # the default
-                place = (r["cpu_milliseconds"], max(r["creep"], 1e-9))
-                ax.annotate(
-                    f"{r['tolerance']:.0e}".replace("e-0", "e-"), place, textcoords="offset points", fontsize=7,
-                    xytext=(5, 4) if version == "now" else (-5, -11), color=colour,
-                    ha="left" if version == "now" else "right",
-                )  # fmt: skip
+                ax.plot(r["cpu_milliseconds"], max(r["creep"], 1e-9), "o", ms=13, mfc="none", mec=colour)
         ax.set(title=TITLES.get(name, name), ylabel=ERRORS.get(name, USUAL),
                xlabel="CPU ms until it arrives" if name == "chain" else "CPU ms per step")  # fmt: skip
         ax.margins(0.25)
