@@ -254,6 +254,11 @@ class Settled:
     def __init__(self, function):
         self._kernel, self._left, self.call = function, CALLS, self._look
 
+    @property
+    def kernel(self):
+        """The kernel itself, for arguments of other types."""
+        return self._kernel
+
     def __call__(self, *arguments):
         return self.call(*arguments)
 

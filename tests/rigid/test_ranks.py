@@ -202,8 +202,9 @@ def test_domains_share_out_all_contacts_and_bodies(shared_always):
     sim.run(until=0.07, progress=False)
     kinds = [equations.kind for equations in sim.contact_set.equations]
     contacts = kinds[0].contacts
+    lists = [(kind.contacts.a, kind.contacts.b, kind.plan.order, kind.plan.cuts) for kind in kinds]
     for ranks in (1, 2, 3, 8):
-        parts = [domains.divide(sim.rows, kinds, rank, ranks) for rank in range(ranks)]
+        parts = [domains.divide(sim.rows, lists, rank, ranks) for rank in range(ranks)]
         touched = np.unique(np.concatenate([contacts.a, contacts.b]))
         assert sorted(parts[0].owned.tolist()) == touched[sim.rows[touched, 6] > 0].tolist()
         assert (sum(part.local.astype(int) for part in parts) <= 2).all()

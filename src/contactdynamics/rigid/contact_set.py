@@ -105,8 +105,11 @@ class ContactSet(Kinds):
         second = np.concatenate([search.second_bodies(model) for search in self.searches])
         return slices(self._wrapped(model), second, self.near.reach)
 
-    def fill(self, model, step: Step, rows, mobility: Mobility) -> float:
-        """The equations of the active contacts, with the first guess added to ``rows``; returns sum (rho b)^2."""
+    def fill(self, model, step: Step, rows, mobility: Mobility, whole: bool = True) -> float:
+        """The equations of the active contacts, with the first guess added to ``rows``; returns sum (rho b)^2.
+
+        Unless they must be ``whole``, each process may fill those that it sweeps, and the solver puts them together.
+        """
         counts = self._counts
         plans = tuple([equations.make_room(counts.get(equations.number, 0)) for equations in self.equations])
         self._active = [equations for equations in self.equations if equations.count]
@@ -128,9 +131,17 @@ class ContactSet(Kinds):
             for equations, plan in zip(self.equations, plans, strict=True):
                 as_found(plan, equations.count)
             self._as_found = counts
-        scale = 0.0
+        only = self._active[0]
+        if len(self._active) == 1 and only.number == DIAGONAL and not whole:
+            found, plan = self._homes[0].found, only.kind.plan
+            team.divide(rows, [(found.a, found.b, plan.few, plan.cuts)])
+            return only.fill(model, self.near, found, step, rows, mobility, team)
+        scale, alike = 0.0, team.alike
         for equations, search in zip(self._active, self._homes, strict=True):
-            scale += equations.fill(model, self.near, search.found, step, rows, mobility, team)
+            scale += equations.fill(model, self.near, search.found, step, rows, mobility, alike)
+        if team.several:
+            kinds = [equations.kind for equations in self._active]
+            team.divide(rows, [(kind.contacts.a, kind.contacts.b, kind.plan.order, kind.plan.cuts) for kind in kinds])
         return scale
 
     def solve(self, model, step: Step, rows, settings: Settings) -> Solved:
@@ -138,7 +149,7 @@ class ContactSet(Kinds):
         framed, sweeps, steps, mobility = 0.0, 0, 0, self.mobility(model)
         while True:
             begin = clock()
-            scale = self.fill(model, step, rows, mobility)
+            scale = self.fill(model, step, rows, mobility, settings.own is not None)
             framed += clock() - begin
             if self.count:
                 kinds = tuple([equations.kind for equations in self._active])

@@ -14,7 +14,7 @@ from numba import types
 from .._jit import kernel
 from .entries import MEASURE, MOBILITY, NUMBERS, SWEEP, TABLE, by_address, common, there
 from .equations.contract import ALL, GROUPS, SHARED, measure, sweep
-from .threads import after_choice, after_groups, after_measure, before_choice, meet, own_groups, part
+from .threads import after_choice, after_groups, after_measure, before_choice, meet, own_part, part
 
 LEFT = 100.0  # times the tolerance: what contacts may lose, over the kinetic size of what they do
 EXACT = 1e-8  # residual that is enough whatever is left: arches multiply forces, and 1e-11 is beyond numbers
@@ -83,7 +83,7 @@ def sweep_all(rows, mobility, kinds, few, beta, changes, meeting):
     ``few``: only over the contacts that need work. Returns the kinetic size of the change, sum W |dP|^2. Groups of one
     parity share no free body: kind after kind is the same as group after group.
     """
-    first, after = own_groups(meeting, GROUPS)  # the same place in space for both: it stays in a core's cache
+    first, after = own_part(meeting, GROUPS)  # the same place in space for both: it stays in a core's cache
     for parity in range(2):
         begin, end = parity * GROUPS + first, parity * GROUPS + after
         for group in range(begin, end):
@@ -240,7 +240,7 @@ def push_size(rows, free, movable, first, after, out):
 @kernel
 def measure_all(rows, mobility, kinds, goal, scratch, meeting):
     """The errors as a `Solution`, the size of what the contacts do, and how many of them sink."""
-    first, after = own_groups(meeting, GROUPS)
+    first, after = own_part(meeting, GROUPS)
     for parity in range(2):
         begin, end = parity * GROUPS + first, parity * GROUPS + after
         push_size(rows, goal.free, scratch.pushed, begin, end, scratch.pushes)

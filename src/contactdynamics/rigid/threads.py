@@ -4,10 +4,11 @@ All threads run the same kernel with a `Meeting` of their own; `meet` lets none 
 wait spin, and after a while sleep, so that a core is free for the one that they wait for. Where one of them raises, the
 others are let go: their results are not used. Sums are taken in `BLOCKS`, whatever the number of threads.
 
-Workers see each other's work in a few places only, the *verbs* below: which groups are a worker's own (`own_groups`),
-what comes after its groups of one parity (`after_groups`), after its part of the residual (`after_measure`), and before
-and after the choice of contacts that need more work. For threads each of them is a meeting, or nothing. For processes,
-`ranks.team` enters what they do, by the type of the meeting: which it is follows when the solver is compiled.
+Workers see each other's work in a few places only, the *verbs* below: which part of a loop is a worker's own
+(`own_part`), what comes after its part of a stage (`share_out`); and in a solver, after its groups of one parity
+(`after_groups`), after its part of the residual (`after_measure`), before and after the choice of contacts that need
+more work. For threads each of them is a meeting, or nothing. For processes, `ranks.team` enters what they do, by the
+type of the meeting: which it is follows when the kernel is compiled.
 """
 
 import contextlib
@@ -128,7 +129,8 @@ def block(length, k):
 class Verbs(NamedTuple):
     """Where workers see each other's work; kernels, the first argument of each is the meeting."""
 
-    own_groups: object  # (meeting, count) -> first and after: which of the ``count`` groups of a parity are its own
+    own_part: object  # (meeting, count) -> first and after: which of the ``count`` parts of a loop are its own
+    share_out: object  # (meeting, rows, stage): its part of a stage is done, for all to see: see `Team.split`
     after_groups: object  # (meeting, rows, parity, changes): its groups of this parity are swept
     after_measure: object  # (meeting, rows): its sums of the residual are there
     before_choice: object  # (meeting,): all must know what every contact loses
@@ -164,7 +166,13 @@ def _meet_after_measure(meeting, rows):
     meet(meeting, rows)
 
 
-VERBS = {Meeting: Verbs(_part_of, _meet_after_groups, _meet_after_measure, _nothing, _all)}
+@kernel
+def _meet_after_stage(meeting, rows, stage):
+    """All parts are there."""
+    meet(meeting, rows)
+
+
+VERBS = {Meeting: Verbs(_part_of, _meet_after_stage, _meet_after_groups, _meet_after_measure, _nothing, _all)}
 
 
 def _verb(name: str):
@@ -181,7 +189,7 @@ def _verb(name: str):
     return verb
 
 
-own_groups, after_groups, after_measure, before_choice, after_choice = map(_verb, Verbs._fields)
+own_part, share_out, after_groups, after_measure, before_choice, after_choice = map(_verb, Verbs._fields)
 
 
 class Team:
@@ -201,6 +209,12 @@ class Team:
         self._process = os.getpid()
         self._dismissal = weakref.finalize(self, self._crew.dismiss)
 
+    @property
+    def alike(self) -> "Team":
+        """The threads of this process, for what all processes do alike."""
+        return self
+
+    several = False  # whether there are other processes: see `ranks.team`
     leads = True  # whether this process records and tells: see `ranks.world`
 
     def any(self, flag) -> bool:
@@ -221,6 +235,20 @@ class Team:
     def __call__(self, function, kinds, *arguments):
         """Run a solver of the contacts of these ``kinds``: see `share`."""
         return self.share(function, *arguments)
+
+    def divide(self, rows, lists) -> None:
+        """Hear of the order of the sweeps of a step: processes divide what they sweep by it."""
+
+    def others(self, cuts) -> list:
+        """The places, begin and end, of those of n parts that other processes have, which begin at ``cuts`` (n + 1,)."""
+        return []
+
+    def split(self, exchange, function, *arguments):
+        """Run a kernel on the threads of all processes, each of which has its own part; the result of the first one.
+
+        Where workers see each other's work (`share_out`), processes call ``exchange`` with the number of the stage.
+        """
+        return self.share(getattr(function, "call", function), *arguments)
 
     def share(self, function, *arguments):
         """Run a kernel on the threads of this process; the result of the first one."""

@@ -19,7 +19,7 @@ from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
 from ..fetch import AHEAD, fetch, lines
 from ..search.contract import DIAGONAL
 from ..search.pairs import kept
-from ..threads import BLOCKS, block, meet, part
+from ..threads import BLOCKS, block, own_part, share_out
 from .contract import (
     ALL,
     GROUPS,
@@ -208,17 +208,29 @@ def fill_contacts(pairs, step, rows, laws, mobility, places, cuts, out, scales, 
     among the threads as in a sweep: a body gets its impulses from its even group, then from its odd one. Returns the
     sum of (rho b)^2, group by group in ``scales`` (ALL,).
     """
-    first, after = part(GROUPS, meeting)
+    first, after = own_part(meeting, GROUPS)
     for parity in range(2):
         for group in range(parity * GROUPS + first, parity * GROUPS + after):
             scales[group] = fill_some(pairs, step, rows, laws, mobility, places, cuts[group], cuts[group + 1], out)
-        meet(meeting, rows)
+        share_out(meeting, rows, parity)
     scale = 0.0
     if meeting.thread == 0:
         scales[SHARED] = fill_some(pairs, step, rows, laws, mobility, places, cuts[SHARED], cuts[ALL], out)
         for group in range(ALL):
             scale += scales[group]
     return scale
+
+
+@kernel
+def note_some(pairs, step, places, begin, end, out):
+    """Of the places from ``begin`` on, before ``end``, which other processes fill, what all must know."""
+    gap, one, two, lost, free, h = pairs.gap, pairs.a, pairs.b, pairs.lost, step.free, step.h
+    for found in range(np.uint64(begin), np.uint64(end)):
+        k = places[found]
+        a, b = one[k], two[k]
+        out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
+        size = min(free[a, 7], free[b, 7]) if k < pairs.balls else free[b, 7]
+        out.sink[found] = sinking_speed(gap[k] if step.anticipate else -lost[k], size, h)
 
 
 @kernel(inline=True)
@@ -391,15 +403,25 @@ def store_contacts(rows, contacts, kappa, tolerance, pairs):
 @kernel
 def store_blocks(rows, contacts, kappa, tolerance, pairs, parts, meeting):
     """`store_contacts`, block by block in ``parts`` (BLOCKS, 2)."""
-    first, after = part(BLOCKS, meeting)
+    first, after = own_part(meeting, BLOCKS)
     for k in range(first, after):
         begin, end = block(contacts.pair.size, k)
         parts[k, 0], parts[k, 1] = store_some(rows, contacts, kappa, tolerance, pairs, begin, end)
-    meet(meeting, rows)
+    share_out(meeting, rows, 0)
     cone, size = 0.0, 0.0
     for k in range(BLOCKS):
         cone, size = max(cone, parts[k, 0]), size + parts[k, 1]
     return cone, size
+
+
+@kernel
+def keep_some(contacts, pairs, begin, end):
+    """Store the status found by another process, with the impulse, of the contacts from ``begin`` on, before ``end``."""
+    row, kept, impulse = contacts.row, pairs.status, pairs.impulse
+    for k in range(np.uint64(begin), np.uint64(end)):
+        pair = contacts.pair[k]
+        kept[pair] = contacts.status[k]
+        impulse[pair, 0], impulse[pair, 1], impulse[pair, 2] = row[k, PX], row[k, PY], row[k, PZ]
 
 
 @kernel
@@ -411,7 +433,7 @@ def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, par
     a moving cell are imposed.
     """
     row, one, two, place = contacts.row, contacts.a, contacts.b, contacts.pair
-    first, after = part(BLOCKS, meeting)
+    first, after = own_part(meeting, BLOCKS)
     for part_ in range(first, after):
         begin, end = block(one.size, part_)
         parts[part_, :, :] = 0.0
@@ -452,7 +474,7 @@ def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, par
                     z = rows[body, 2] + sx * ny - sy * nx
                     parts[part_, rule, 3] += sign * (x * px + y * py + z * pz)
         parts[part_, works.shape[0], 0] = most
-    meet(meeting, rows)
+    share_out(meeting, rows, 0)
     return put_together(parts, works, meeting.thread == 0)
 
 
@@ -546,7 +568,8 @@ class Diagonal(Held):
         """No active contacts."""
         super().clear()
         self._store, self._book = Settled(store_blocks), Settled(book_contacts)
-        self._parts, self._scales = np.empty((BLOCKS, 2, 4)), np.empty(ALL)  # of sums, by block and by group
+        # of sums, by block and by group
+        self._parts, self._cones, self._scales = np.empty((BLOCKS, 2, 4)), np.empty((BLOCKS, 2)), np.empty(ALL)
 
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the pairs."""
@@ -556,21 +579,54 @@ class Diagonal(Held):
     def fill(self, model, near, pairs, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         self._alone = self.count == len(pairs.first)
-        where = self._plan.few, self._plan.cuts, self.active, self._scales
-        return team.share(self._fill.call, pairs, step, rows, model.laws, mobility, *where)
+        places, cuts, scales = self._plan.few, self._plan.cuts, self._scales
+        if team.several:
+            scales[:] = 0.0
+            for parity in (0, GROUPS):
+                for begin, end in team.others(cuts[parity : parity + GROUPS + 1]):
+                    note_some(pairs, step, places, begin, end, self.active)
+
+        def exchange(parity):
+            team.pass_on(rows, parity, *((scales,) if parity else ()))
+
+        return team.split(exchange, self._fill, pairs, step, rows, model.laws, mobility, places, cuts, self.active,
+                          scales)  # fmt: skip
 
     def store(self, pairs, rows, mobility, tolerance, team) -> tuple[float, float]:
         """Keep impulse and status with the pairs; returns the largest distance to a cone and the sum of |P|^2."""
-        stored, parts = self.memory(pairs), self._parts[:, 0, :2]
-        return team.share(self._store.call, rows, self.active, mobility.kappa, tolerance, stored, parts)
+        stored, active, parts = self.memory(pairs), self.active, self._cones
+
+        def exchange(stage):
+            cuts = self._blocks()
+            team.gather(np.arange(BLOCKS + 1), parts)
+            team.gather(cuts, active.status)
+            for begin, end in team.others(cuts):
+                keep_some(active, stored, begin, end)
+
+        return team.split(exchange, self._store, rows, active, mobility.kappa, tolerance, stored, parts)
+
+    def _blocks(self) -> np.ndarray:
+        """(BLOCKS + 1,) where the blocks of contacts begin in which sums are taken."""
+        return np.array([block(self.count, k)[0] for k in range(BLOCKS)] + [self.count])
 
     def book(self, pairs, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
         if self._parts.shape[1] != len(works) + 1:
             self._parts = np.empty((BLOCKS, len(works) + 1, 4))
-        return team.share(
-            self._book.call, step.before, rows, bodies.kind, step.driven, step.h, pairs.law, pairs.lost, self.active,
-            works, self._parts,
+        lost, pair, box = pairs.lost, self.active.pair, self._plan.shares[: self.count]
+
+        def exchange(stage):
+            cuts = self._blocks()
+            (_, own), (after, _) = elsewhere = team.others(cuts)
+            box[own:after] = lost[pair[own:after]]
+            team.gather(np.arange(BLOCKS + 1), self._parts)
+            team.gather(cuts, box)
+            for begin, end in elsewhere:
+                lost[pair[begin:end]] = box[begin:end]
+
+        return team.split(
+            exchange, self._book, step.before, rows, bodies.kind, step.driven, step.h, pairs.law, pairs.lost, self.active, works,
+            self._parts,
         )  # fmt: skip
 
     def acting(self) -> tuple:

@@ -18,7 +18,7 @@ class Border(NamedTuple):
 
     bodies: np.ndarray  # (n,) rank by rank
     parts: list  # (rank, begin, end) in ``bodies``
-    box: np.ndarray  # (n, 8) their rows in a message
+    box: np.ndarray  # (n, 6) their velocities and spins in a message
 
 
 class Domains(NamedTuple):
@@ -28,7 +28,7 @@ class Domains(NamedTuple):
     local: np.ndarray  # (N,) whether a body is among them
     borders: tuple  # of the even and of the odd groups, a `Border` each
     owned: np.ndarray  # free bodies with contacts, those that each rank answers for one after the other
-    counts: np.ndarray  # (ranks,) how many
+    bounds: np.ndarray  # (ranks + 1,) where those of each rank begin
     place: np.ndarray  # (N,) where a body stands in ``owned``; its length for those without contacts
 
 
@@ -38,9 +38,8 @@ def first_group(rank: int, ranks: int) -> int:
 
 
 @kernel
-def mark_homes(contacts, plan, rank_of, home):
+def mark_homes(a, b, order, cuts, rank_of, home):
     """The rank whose even groups, and that whose odd ones act on each body, into ``home`` (2, N)."""
-    a, b, order, cuts = contacts.a, contacts.b, plan.order, plan.cuts
     for group in range(2 * GROUPS):
         parity, rank = group // GROUPS, rank_of[group % GROUPS]
         for at in range(cuts[group], cuts[group + 1]):
@@ -57,23 +56,26 @@ def _border(home, rank: int, parity: int) -> Border:
     ranks, begins = np.unique(other[bodies], return_index=True)
     ends = np.append(begins, len(bodies))[1:]
     parts = list(zip(ranks.tolist(), begins.tolist(), ends.tolist(), strict=True))
-    return Border(bodies, parts, np.empty((len(bodies), 8)))
+    return Border(bodies, parts, np.empty((len(bodies), 6)))
 
 
-def divide(rows: np.ndarray, kinds, rank: int, ranks: int) -> Domains:
-    """The domains of ``ranks`` processes, by the order of the sweeps of all ``kinds`` of contacts."""
+def divide(rows: np.ndarray, lists, rank: int, ranks: int) -> Domains:
+    """The domains of ``ranks`` processes, by the ``lists`` of contacts of all kinds.
+
+    Each has their bodies a, b (m,), the order (m,) of the sweeps and where its groups begin (ALL + 1,).
+    """
     n, home = len(rows), np.full((2, len(rows)), -1, dtype=np.int8)
     cuts = [first_group(k, ranks) for k in range(ranks + 1)]
     rank_of = np.repeat(np.arange(ranks, dtype=np.int8), np.diff(cuts))
-    for kind in kinds:
-        mark_homes(kind.contacts, kind.plan, rank_of, home)
+    for one in lists:
+        mark_homes(*one, rank_of, home)
     home[:, rows[:, 6] == 0.0] = -1  # what does not move freely is known everywhere
     local = (home == rank).any(axis=0)
     owner = np.where(home[0] >= 0, home[0], home[1])
     order = np.argsort(owner, kind="stable")
     owned = order[np.count_nonzero(owner < 0) :]
-    counts = np.bincount(owner[owned], minlength=ranks)
+    bounds = np.searchsorted(owner[owned], np.arange(ranks + 1))
     place = np.full(n, len(owned), dtype=np.int64)
     place[owned] = np.arange(len(owned))
     borders = _border(home, rank, 0), _border(home, rank, 1)
-    return Domains(np.flatnonzero(local).astype(np.uint32), local, borders, owned, counts, place)
+    return Domains(np.flatnonzero(local).astype(np.uint32), local, borders, owned, bounds, place)

@@ -50,10 +50,19 @@ if config.DISABLE_JIT:  # the same by Python, where kernels are not compiled
 
 
 @kernel
-def _own_groups(meeting, count):
-    """Neighbouring groups for a process, and in it for a thread."""
+def _own_part(meeting, count):
+    """Neighbouring parts for a process, and in it for a thread."""
     worker, workers = meeting.rank * meeting.threads + meeting.thread, meeting.ranks * meeting.threads
     return count * worker // workers, count * (worker + 1) // workers
+
+
+@kernel
+def _share_out(meeting, rows, stage):
+    """Tell the other processes what this one has done of a stage, and hear what they have."""
+    meet(meeting, rows)
+    if meeting.thread == 0:
+        _call(meeting.call, stage)
+    meet(meeting, rows)
 
 
 @kernel
@@ -98,7 +107,23 @@ def _after_choice(meeting, bodies, count):
     return kept
 
 
-VERBS[RankMeeting] = Verbs(_own_groups, _after_groups, _after_measure, _before_choice, _after_choice)
+VERBS[RankMeeting] = Verbs(_own_part, _share_out, _after_groups, _after_measure, _before_choice, _after_choice)
+
+
+@kernel
+def pack_rows(rows, bodies, out):
+    """Velocities and spins of the ``bodies`` (k,) into ``out`` (k, 6): all that contacts change."""
+    for k in range(bodies.size):
+        for c in range(6):
+            out[k, c] = rows[bodies[k], c]
+
+
+@kernel
+def unpack_rows(some, bodies, rows):
+    """The other way round."""
+    for k in range(bodies.size):
+        for c in range(6):
+            rows[bodies[k], c] = some[k, c]
 
 
 @kernel

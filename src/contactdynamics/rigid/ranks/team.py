@@ -1,18 +1,20 @@
-"""The workers of several processes: each sweeps its own groups of slabs, and what they share goes by MPI.
+"""The workers of several processes: each has its part of a stage, and what they share goes by MPI.
 
-All processes know the whole scene and do the same with it; the solution of the contacts, where the time goes, is
-shared among them. The solver is the kernel that threads run as well; where workers see each other's work (`threads.
-Verbs`) it calls a function of Python, which sends and receives by mpi4py:
+All processes know the whole scene at the end of a step. What takes long is divided among them: which balls touch, the
+equations, their solution, what is kept of it, works. Kernels are those that threads run as well; where workers see
+each other's work (`threads.Verbs`) they call a function of Python, which sends and receives by mpi4py. After a stage
+(`RankTeam.split`), what the stage says; in a solver:
 
 - after the even groups and after the odd ones, the rows of the bodies on the border of two domains;
 - with the latter, the change made by the sweep, group by group;
 - after the residual was measured, its sums by group and the kinetic size of each body's push;
 - before contacts that need more work are chosen, what each contact loses;
-- at the end, all velocities and impulses.
+- at the end, all velocities, and the rows of all contacts.
 
 Sums are those of one process, in the same order: the number of processes changes no bit.
 """
 
+import copy
 import ctypes
 import warnings
 
@@ -23,13 +25,13 @@ from ..equations import diagonal, full, planar, spatial, spatial_rows
 from ..equations.contract import GROUPS, SHARED
 from ..threads import Team
 from . import domains
-from .meeting import CHOICE, MEASURED, ODD, RankMeeting, push_terms, sum_terms
+from .meeting import CHOICE, MEASURED, ODD, RankMeeting, pack_rows, push_terms, sum_terms, unpack_rows
 
 MANY = 2000  # contacts of a scene in which a rank that has none is told
 # What sweeps change of a contact: arrays and their columns.
-STATUS = ("status", None)
+STATUS = ("status", slice(None))
 UNKNOWNS = {
-    diagonal.DiagonalContacts: (("row", slice(diagonal.PX, diagonal.PZ + 1)),),
+    diagonal.DiagonalContacts: (("row", slice(None)),),  # and all that other processes have not filled
     full.FullContacts: (("impulse", slice(0, 3)), ("moment", slice(0, 3)), STATUS),
     planar.PlanarContacts: (
         ("row", slice(planar.PN, planar.PT + 1)), ("law", slice(planar.MOMENT, planar.MOMENT + 1)), STATUS,
@@ -39,18 +41,28 @@ UNKNOWNS = {
         ("law", slice(spatial_rows.MOMENT, spatial_rows.MOMENT + 3)), STATUS,
     ),
 }  # fmt: skip
+LOSSES = (("shares", None),)
 
 
 class RankTeam(Team):
-    """Runs a solver on several processes, each with some threads; has the face of `threads.Team`."""
+    """Runs kernels on several processes, each with some threads; has the face of `threads.Team`."""
+
+    several = True
 
     def __init__(self, world, threads: int, least: int = 0):
         super().__init__(threads, least)
         self.world, self.workers = world, threads * world.ranks
-        self._job, self._error = None, None
+        self._alike = copy.copy(self)
+        self._alike.__class__, self._alike.workers = Team, threads
+        self._job, self._exchange, self._error, self._own = None, None, None, None
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
         self._address = ctypes.cast(self._function, ctypes.c_void_p).value
-        self._changes, self._told = np.zeros(2 * GROUPS), False
+        self._changes, self._nobody, self._told = np.zeros(2 * GROUPS), np.zeros(0, dtype=bool), False
+
+    @property
+    def alike(self) -> Team:
+        """The threads of this process, for what all processes do alike."""
+        return self._alike
 
     @property
     def leads(self) -> bool:
@@ -69,29 +81,102 @@ class RankTeam(Team):
         """A block in which an error of one process stops all."""
         return self.world.stopping(simulation)
 
+    # ---- stages ------------------------------------------------------------------------------------------------------
+
+    def split(self, exchange, function, *arguments):
+        """Run a kernel of which each process does its own part: see `Team.split`.
+
+        Such a kernel may be settled for other meetings: for those of processes it is called as any other.
+        """
+        return self._run_all(exchange, getattr(function, "kernel", function), arguments, self._nobody)
+
+    def _run_all(self, exchange, function, arguments, local):
+        """The result of a kernel on the threads of this process, which talk to those of others by ``exchange``."""
+        self._exchange, self._error = exchange, None
+        common = (self.world.rank, self.world.ranks, self._address, self._changes, local)
+        meetings = [RankMeeting(self._meetings[0].counters, k, self.threads, *common) for k in range(self.threads)]
+        try:
+            result = self._run(function, arguments, meetings)
+            if self._error is not None:
+                raise self._error
+        finally:
+            self._exchange = None
+        return result
+
+    def _called(self, what: int) -> int:
+        """Exchange; an error waits until the kernel is left, which zeros bring about."""
+        try:
+            if self._error is None:
+                self._exchange(what)
+        except BaseException as error:
+            self._error = error
+        if self._error is not None and self._job is not None:
+            self._changes[:] = 0.0
+            self._job[3].sums[:] = 0.0
+            self._job[3].pushes[:] = 0.0
+        return 0
+
+    def _bounds(self, cuts) -> np.ndarray:
+        """(ranks + 1,) where the places of each process begin, of n parts that begin at ``cuts`` (n + 1,)."""
+        return cuts[[(len(cuts) - 1) * k // self.world.ranks for k in range(self.world.ranks + 1)]]
+
+    def others(self, cuts) -> list:
+        """The places, begin and end, of those of n parts that other processes have, which begin at ``cuts`` (n + 1,)."""
+        bounds, rank = self._bounds(cuts), self.world.rank
+        return [(int(bounds[0]), int(bounds[rank])), (int(bounds[rank + 1]), int(bounds[-1]))]
+
+    def gather(self, cuts, *arrays) -> None:
+        """Put together the rows of contiguous ``arrays``, of which each process has those of its parts: see `others`."""
+        bounds = self._bounds(cuts)
+        self.world.wait([self.world.gather(array, bounds) for array in arrays])
+
+    def divide(self, rows, lists) -> None:
+        """Hear of the order of the sweeps of a step: see `domains`."""
+        self._own = domains.divide(rows, lists, self.world.rank, self.world.ranks)
+
+    def pass_on(self, rows, parity: int, *sums) -> None:
+        """Send and receive the rows of bodies on a border: see `domains`; ``sums`` are zero on all but one process.
+
+        Those that are swept here in this parity go out, those of the other parity come in.
+        """
+        own, world = self._own, self.world
+        out, into = own.borders[parity], own.borders[1 - parity]
+        pack_rows(rows, out.bodies, out.box)
+        requests = [world.receive(into.box[begin:end], rank, parity) for rank, begin, end in into.parts]
+        requests += [world.send(out.box[begin:end], rank, parity) for rank, begin, end in out.parts]
+        world.wait(requests + [world.sum(array) for array in sums])
+        unpack_rows(into.box, into.bodies, rows)
+
+    # ---- solvers -----------------------------------------------------------------------------------------------------
+
     def __call__(self, function, kinds, rows, mobility, table, goal, scratch):
-        """Result of the solver ``function``, the same on all processes."""
+        """Result of the solver ``function``, the same on all processes; after `divide`."""
         for kind in kinds:
             if type(kind.contacts) not in UNKNOWNS:
                 raise InputError(f"ranks: {type(kind.contacts).__name__} are solved by one process; leave ranks out.")
-        own = domains.divide(rows, kinds, self.world.rank, self.world.ranks)
-        terms = np.zeros(len(own.owned) + 1)
-        self._job, self._error = (rows, kinds, goal.free, scratch, own, terms), None
+        own = self._own
+        self._job = rows, kinds, goal.free, scratch, np.zeros(len(own.owned) + 1)
         self._tell_idle(kinds)
-        common = (self.world.rank, self.world.ranks, self._address, self._changes, own.local)
-        meetings = [RankMeeting(self._meetings[0].counters, k, self.threads, *common) for k in range(self.threads)]
         mine = scratch._replace(movable=own.own, pushed=own.own[:0])
-        arguments = rows, mobility, table, goal, mine
-        result = self._run(function, arguments, meetings)
-        if self._error is not None:
-            raise self._error
-        self._gather(rows, kinds, own)
-        self._job = None
+        try:
+            result = self._run_all(self._met, function, (rows, mobility, table, goal, mine), own.local)
+        finally:
+            self._job = None
+        self._gather(rows, kinds)
         return result
+
+    def _met(self, what: int) -> None:
+        """What the kernel of a solver calls."""
+        if what == MEASURED:
+            self._measured()
+        elif what == CHOICE:
+            self._losses()
+        else:
+            self.pass_on(self._job[0], what, *((self._changes,) if what == ODD else ()))
 
     def _tell_idle(self, kinds) -> None:
         """Tell, once, of ranks without work."""
-        counts = sum(counts for kind in kinds for _, counts in self._parts(kind.plan))
+        counts = sum(np.diff(bounds) for kind in kinds for bounds in self._parts(kind.plan))
         if not self._told and counts.sum() > MANY and not counts.all():
             self._told = True
             warnings.warn(
@@ -100,71 +185,33 @@ class RankTeam(Team):
                 stacklevel=2,
             )
 
-    # ---- what the kernel calls ---------------------------------------------------------------------------------------
-
-    def _called(self, what: int) -> int:
-        """Exchange; an error waits until the kernel is left, which zeros bring about."""
-        try:
-            if self._error is None:
-                if what == MEASURED:
-                    self._measured()
-                elif what == CHOICE:
-                    self._losses()
-                else:
-                    self._border(what)
-        except BaseException as error:
-            self._error = error
-        if self._error is not None:
-            self._changes[:] = 0.0
-            self._job[3].sums[:] = 0.0
-            self._job[3].pushes[:] = 0.0
-        return 0
-
-    def _border(self, parity: int) -> None:
-        """The rows of bodies that are swept here in this parity go out, those of the other parity come in."""
-        rows, own, world = self._job[0], self._job[4], self.world
-        out, into = own.borders[parity], own.borders[1 - parity]
-        np.take(rows, out.bodies, axis=0, out=out.box)
-        requests = [world.receive(into.box[begin:end], rank, parity) for rank, begin, end in into.parts]
-        requests += [world.send(out.box[begin:end], rank, parity) for rank, begin, end in out.parts]
-        if parity == ODD:
-            requests.append(world.sum(self._changes))
-        world.wait(requests)
-        rows[into.bodies] = into.box
-
     def _measured(self) -> None:
         """The sums of the residual by group, and the kinetic size of what the contacts do."""
-        rows, _, free, scratch, own, terms = self._job
-        world = self.world
+        rows, _, free, scratch, terms = self._job
+        own, world = self._own, self.world
         begin, end = (domains.first_group(world.rank + k, world.ranks) for k in range(2))
         for parity in range(2):
             scratch.sums[:, parity * GROUPS : parity * GROUPS + begin] = 0.0
             scratch.sums[:, parity * GROUPS + end : (parity + 1) * GROUPS] = 0.0
         if world.rank < world.ranks - 1:
             scratch.sums[:, SHARED:] = 0.0
-        first = int(own.counts[: world.rank].sum())
-        after = first + int(own.counts[world.rank])
+        first, after = own.bounds[world.rank : world.rank + 2]
         push_terms(rows, free, own.owned[first:after], terms[first:after])
-        world.wait([world.sum(scratch.sums), world.gather(terms[:-1], own.counts)])
+        world.wait([world.sum(scratch.sums), world.gather(terms, own.bounds)])
         sum_terms(terms, own.place, scratch.pushed, scratch.pushes)
 
     def _parts(self, plan) -> list:
-        """For each parity the begin and the numbers of contacts (ranks,) of all ranks in the order of the sweeps."""
-        firsts = np.array([domains.first_group(k, self.world.ranks) for k in range(self.world.ranks + 1)])
-        return [(int(plan.cuts[p + firsts[0]]), np.diff(plan.cuts[p + firsts])) for p in (0, GROUPS)]
+        """For each parity where the contacts of each rank begin in the order of the sweeps (ranks + 1,)."""
+        return [self._bounds(plan.cuts[p : p + GROUPS + 1]) for p in (0, GROUPS)]
 
     def _collect(self, kind, arrays) -> None:
-        """Put together columns (m, c) of contacts of which each rank has its own ones."""
-        world, width, pending = self.world, sum(array.shape[1] for array in arrays), []
-        stand = isinstance(kind.contacts, diagonal.DiagonalContacts)  # in memory in the order of the sweeps
-        for begin, counts in self._parts(kind.plan):
-            box = np.empty((int(counts.sum()), width))
-            first = int(counts[: world.rank].sum())
-            mine = slice(first, first + int(counts[world.rank]))
-            some = slice(begin, begin + len(box)) if stand else kind.plan.order[begin : begin + len(box)]
-            own = slice(begin + mine.start, begin + mine.stop) if stand else some[mine]
-            np.concatenate([array[own] for array in arrays], axis=1, out=box[mine])
-            pending.append((some, box, world.gather(box, counts * width)))
+        """Put together columns (m, c) of contacts, of which each rank has its own ones."""
+        world, order, width, pending = self.world, kind.plan.order, sum(array.shape[1] for array in arrays), []
+        for bounds in self._parts(kind.plan):
+            some, box = order[bounds[0] : bounds[-1]], np.empty((bounds[-1] - bounds[0], width))
+            begin, end = bounds[world.rank : world.rank + 2] - bounds[0]
+            np.concatenate([array[some[begin:end]] for array in arrays], axis=1, out=box[begin:end])
+            pending.append((some, box, world.gather(box, bounds - bounds[0])))
         world.wait([request for _, _, request in pending])
         for some, box, _ in pending:
             column = 0
@@ -172,21 +219,27 @@ class RankTeam(Team):
                 array[some] = box[:, column : column + array.shape[1]]
                 column += array.shape[1]
 
+    def _put_together(self, kind, names) -> None:
+        """Arrays of contacts, or columns of them, of which each rank has its own rows."""
+        table = kind.plan if names is LOSSES else kind.contacts
+        arrays = [(getattr(table, name), columns) for name, columns in names]
+        if isinstance(kind.contacts, diagonal.DiagonalContacts):  # they stand in the order of the sweeps
+            self.world.wait([self.world.gather(a, b) for b in self._parts(kind.plan) for a, _ in arrays])
+        else:
+            self._collect(kind, [a[:, None] if a.ndim == 1 else a[:, columns] for a, columns in arrays])
+
     def _losses(self) -> None:
         """What every contact loses."""
         for kind in self._job[1]:
-            self._collect(kind, [kind.plan.shares[:, None]])
+            self._put_together(kind, LOSSES)
 
-    def _gather(self, rows, kinds, own: domains.Domains) -> None:
-        """At the end: all velocities and all impulses."""
-        world = self.world
-        first = int(own.counts[: world.rank].sum())
-        mine = slice(first, first + int(own.counts[world.rank]))
-        box = np.empty((len(own.owned), 8))
-        box[mine] = rows[own.owned[mine]]
-        request = world.gather(box, own.counts * 8)
+    def _gather(self, rows, kinds) -> None:
+        """At the end: all velocities and all that sweeps change of contacts."""
+        own, world = self._own, self.world
+        mine, box = slice(*own.bounds[world.rank : world.rank + 2]), np.empty((len(own.owned), 6))
+        pack_rows(rows, own.owned[mine], box[mine])
+        request = world.gather(box, own.bounds)
         for kind in kinds:
-            arrays = [getattr(kind.contacts, name)[:, columns] for name, columns in UNKNOWNS[type(kind.contacts)]]
-            self._collect(kind, arrays)
+            self._put_together(kind, UNKNOWNS[type(kind.contacts)])
         world.wait([request])
-        rows[own.owned] = box
+        unpack_rows(box, own.owned, rows)

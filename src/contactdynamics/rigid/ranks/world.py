@@ -78,6 +78,7 @@ class World:
         self.MPI, self.comm, self.notices = MPI, comm.Dup(), comm.Dup()
         self.rank, self.ranks = comm.Get_rank(), comm.Get_size()
         self.messages, self.bytes, self.waited = 0, 0, 0.0  # sent by this process; s
+        self._widths = {}  # types of MPI, by their bytes
         self._told, self._errors = [], 0  # notices on their way; errors so far, of this process or heard of
 
     @property
@@ -119,12 +120,14 @@ class World:
         self.bytes += array.nbytes
         return self.comm.Iallreduce(self.MPI.IN_PLACE, array, self.MPI.SUM)
 
-    def gather(self, array, counts):
-        """Begin to put together a contiguous ``array`` of numbers, of which each process has so many, in order."""
-        begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    def gather(self, array, bounds):
+        """Begin to put together the rows of a contiguous ``array``: rank k has those from bounds[k] to bounds[k + 1]."""
+        width, counts = array.strides[0], np.diff(bounds)
+        if width not in self._widths:  # of a row: numbers of rows do not overflow where those of bytes would
+            self._widths[width] = self.MPI.BYTE.Create_contiguous(width).Commit()
         self.messages += self.ranks - 1
-        self.bytes += int(counts[self.rank]) * array.itemsize * (self.ranks - 1)
-        return self.comm.Iallgatherv(self.MPI.IN_PLACE, [array, counts, begins, self.MPI.DOUBLE])
+        self.bytes += int(counts[self.rank]) * width * (self.ranks - 1)
+        return self.comm.Iallgatherv(self.MPI.IN_PLACE, [array, counts, bounds[:-1], self._widths[width]])
 
     # ---- stopping ----------------------------------------------------------------------------------------------------
 
@@ -190,7 +193,7 @@ class World:
         seen = zlib.crc32(np.ascontiguousarray(place[::every]), zlib.crc32(np.ascontiguousarray(rows[::every])))
         box = np.zeros(self.ranks)
         box[self.rank] = float(seen)
-        self.wait([self.gather(box, np.ones(self.ranks, dtype=np.int64))])
+        self.wait([self.gather(box, np.arange(self.ranks + 1))])
         other = np.flatnonzero(box != box[0])
         if len(other):
             raise InputError(

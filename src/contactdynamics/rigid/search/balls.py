@@ -5,6 +5,7 @@ step by a merge of the two sorted lists.
 """
 
 import copy
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,18 +15,19 @@ from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, 
 from ...state import FREE, OPEN, SEPARATING
 from ..motion import by_direction
 from ..space import image, shortest
-from ..threads import meet, part
+from ..threads import meet, own_part, part, share_out
 from .contract import BORDER, DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap, head_of
 from .laws import joint_rows, own_law
 from .left_out import some_close
-from .pairs import Pairs, deepest_pair, lost_most, move_down, pair_arrays, recall, renumber, rows_before
+from .pairs import SCRATCH, Pairs, deepest_pair, lost_most, move_down, pair_arrays, recall, renumber, rows_before
 from .recovery import recover_pairs
 
 ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers, and taken as such
 MEMORY = ("first", "second", "impulse", "moment", "status", "lost")
 HERE = 0.0, 0.0, 0.0  # shift of a body that is not met in an image
-SPARE = 8  # rows for new pairs of the balls of a thread, beside a four-hundredth of all
-ROOM = 1.03  # of arrays that follow the number of contacts, over what is needed
+SPARE = 8  # rows for new pairs of the balls of a worker, beside its part of a 32nd of all
+COUNTED, FOUND = range(2)  # where workers of a search see each other's work
+ROOM = 1.05  # of arrays that follow the number of contacts, over what is needed
 WARY = 2.0  # times the speed of a pair is how fast its gap may close for all that is known before the contacts act
 
 
@@ -253,50 +255,54 @@ def find_plane_contacts(spheres, flats, rules, position, outlook, old, at, out):
 
 
 @kernel
-def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out, counts, deep, meeting):
+def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out, counts, cuts, deep, meeting):
     """All active pairs, with the memory of the ``old`` ones, into ``out``; their number, and how many are of balls.
 
-    More than its room: do it again. Each thread has some of the balls, and room for as many pairs as they had before
-    and some more; what they find is put together. ``counts`` (threads + 2,): where the rows of each end; ``deep``
-    (threads, 3): the deepest of those that each looks at in the end, see `deepest_pair`.
+    More than its room: do it again. Each worker has some of the balls, and room for as many pairs as they had before
+    and some more; what they find is put together. ``counts`` (workers + 2,): where the rows of each end; ``cuts``
+    (workers + 1,): where they begin then; ``deep`` (threads, 3): the deepest of those that each thread looks at in the
+    end, see `deepest_pair`.
     """
     thread, threads, balls, room = meeting.thread, meeting.threads, spheres.radius.size, out.first.size
-    begin, end = part(balls, meeting)
-    spare = SPARE + old.balls // 400
+    workers = cuts.size - 1
+    worker, _ = own_part(meeting, workers)
+    begin, end = own_part(meeting, balls)
+    spare = SPARE + old.balls // (32 * workers)
     at, limit = 0, room
-    if threads > 1:
-        at = rows_before(old.first, old.balls, begin) + thread * spare
-        limit = min(room, rows_before(old.first, old.balls, end) + (thread + 1) * spare)
+    if workers > 1:
+        at = rows_before(old.first, old.balls, begin) + worker * spare
+        limit = min(room, rows_before(old.first, old.balls, end) + (worker + 1) * spare)
     where = begin, end, at, limit
-    counts[thread] = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
-    meet(meeting, outlook.one)
+    counts[worker] = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
+    share_out(meeting, outlook.one, COUNTED)
     total, fits = counts[0], True
-    for other in range(threads):
-        end = rows_before(old.first, old.balls, balls * (other + 1) // threads) + (other + 1) * spare
-        fits &= threads == 1 or counts[other] <= min(room, end)
-    for other in range(1, threads if fits else 1):
-        at = rows_before(old.first, old.balls, balls * other // threads) + other * spare
-        move_down(out, at, counts[other], total, meeting)
+    for other in range(workers):
+        end = rows_before(old.first, old.balls, balls * (other + 1) // workers) + (other + 1) * spare
+        fits &= workers == 1 or counts[other] <= min(room, end)
+    cuts[0], cuts[1] = 0, total
+    for other in range(1, workers if fits else 1):
+        at = rows_before(old.first, old.balls, balls * other // workers) + other * spare
+        if 0 <= other - worker + thread < threads:  # of this process
+            move_down(out, at, counts[other], total, meeting)
         total += counts[other] - at
-    if threads > 1:
-        meet(meeting, outlook.one)
+        cuts[other + 1] = total
+    if workers > 1 and fits:
+        share_out(meeting, outlook.one, FOUND)
     if thread == 0:
         if not fits:  # many are new: all by one
             where = thread, balls, thread, room  # from 0 on: a constant would be a type of its own, compiled anew
             total = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
-        counts[threads] = counts[threads + 1] = total
+        counts[workers] = counts[workers + 1] = total
         if flats.body.size > 0:
-            counts[threads] = find_plane_contacts(spheres, flats, rules, position, outlook, old, total, out)
+            counts[workers] = find_plane_contacts(spheres, flats, rules, position, outlook, old, total, out)
     meet(meeting, outlook.one)
-    total = counts[threads]
+    total, count = counts[workers], counts[workers + 1]
     if total <= room:
         begin, end = part(total, meeting)
         recall(old, out, begin, end, rules.moments)
-        depth, share, worst = deepest_pair(
-            out.gap, out.first, out.second, counts[threads + 1], spheres.radius, begin, end
-        )
+        depth, share, worst = deepest_pair(out.gap, out.first, out.second, count, spheres.radius, begin, end)
         deep[thread, 0], deep[thread, 1], deep[thread, 2] = depth, share, worst
-    return total, counts[threads + 1]
+    return total, count
 
 
 @kernel
@@ -310,6 +316,14 @@ def crossing(space, places, pairs, out):
                 space, places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
             )
             out[k] = x != 0.0 or y != 0.0 or z != 0.0
+
+
+def _exchange(team, out, counts, cuts, stage: int) -> None:
+    """What the processes tell each other in `find_pairs`: the numbers, then the pairs of their balls."""
+    if stage == COUNTED:
+        team.gather(np.arange(team.workers + 1), counts)
+    else:
+        team.gather(cuts, out.first, out.second, *(getattr(out, name) for name in SCRATCH))
 
 
 def turning(model) -> np.ndarray:
@@ -398,14 +412,15 @@ class BallSearch:
         position, old = model.bodies.position, self.found
         while True:
             out = self._spare
-            counts, deep = np.empty(team.threads + 2, dtype=np.int64), np.empty((team.threads, 3))
-            total, count = team.share(
-                self._find.call, near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old,
-                out, counts, deep,
+            counts, cuts = np.zeros((2, team.workers + 2), dtype=np.int64)
+            cuts, deep = cuts[:-1], np.empty((team.threads, 3))
+            total, count = team.split(
+                partial(_exchange, team, out, counts, cuts), self._find, near.space, near.spheres, near.listed,
+                near.flats, self.rules, position, outlook, old, out, counts, cuts, deep,
             )  # fmt: skip
             if total <= len(out.first):
                 break
-            room = int(ROOM * total) + 16 + 2 * SPARE * team.threads
+            room = int(ROOM * total) + 16 + 2 * SPARE * team.workers
             if len(self._scratch.first) < room:
                 self._spare = self._scratch = pair_arrays(room)
                 self._filled = pair_arrays(0)  # it would keep what was shared before
