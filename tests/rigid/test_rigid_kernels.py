@@ -22,7 +22,7 @@ from contactdynamics.rigid.search.balls import WARY
 from contactdynamics.rigid.search.contract import DIAGONAL, FULL, NEAR
 from contactdynamics.rigid.space import OPEN
 from contactdynamics.rigid.step import Goal, Step
-from contactdynamics.rigid.threads import BLOCKS, Meeting
+from contactdynamics.rigid.threads import BLOCKS, Meeting, Team
 from contactdynamics.scenes.materials import (
     COHESION,
     FRICTION_1,
@@ -529,9 +529,10 @@ def test_wanderers(rng):
     body = np.array([0, 0, 1, 2, 3, 4, 5, 6, 6])
     centre = rng.normal(size=(9, 3)) * 0.1 * (rng.random(9) < 0.5)[:, None]
     places, reference, margin = rng.normal(size=(9, 3)), rng.normal(size=(9, 3)), rng.uniform(0.5, 3, 9)
-    for ahead in (0.0, 0.3):
-        out = np.empty(9, dtype=np.int32)
-        count = neighbours.wanderers(OPEN, places, centre, body, c.rows, reference, margin, ahead, out)
+    for ahead, team in ((0.0, Team(1)), (0.3, Team(2))):
+        out, counts = np.empty(9, dtype=np.int32), np.zeros(team.threads, dtype=np.int64)
+        columns = places, centre, body, c.rows, reference, margin, ahead, out, counts
+        count = team.share(neighbours.wanderers, OPEN, *columns)
         u = twin.velocities(c.rows)[body]
         speed = np.linalg.norm(u[:, :3], axis=1) + np.linalg.norm(u[:, 3:], axis=1) * np.linalg.norm(centre, axis=1)
         gone = np.linalg.norm(places - reference, axis=1) + ahead * speed > margin

@@ -12,8 +12,9 @@ import ranks_program
 
 import contactdynamics as cd
 from contactdynamics._jit import kernel
-from contactdynamics.rigid import contact_set, simulation
+from contactdynamics.rigid import contact_set, neighbours, simulation
 from contactdynamics.rigid.ranks import PAYS
+from contactdynamics.rigid.space import OPEN
 from contactdynamics.rigid.threads import ALONE, Team, cores, meet
 
 
@@ -39,6 +40,27 @@ def test_search_filling_books_and_motion_have_the_same_bits(penetration, monkeyp
     monkeypatch.setattr(simulation, "SORT_EVERY", 40)
     one, three = (poured(penetration=penetration, threads=k) for k in (1, 3))
     assert one == three and max(one[3]) > 50
+
+
+@pytest.mark.parametrize("spacing", [1.2, 0.3])
+def test_neighbour_lists_are_built_by_all_threads(spacing):
+    """The same lists, those of fast balls too; where they are long, there is too little room at first."""
+    rng = np.random.default_rng(3)
+    n, rows, scene = 150, rng.normal(size=(150, 8)), cd.Scene(gravity=(0, 0, -9.81))
+    rows[::40, :3] *= 30.0
+    scene.material("m", density=1.0)
+    places = spacing * n ** (1 / 3) * rng.random((n, 3))
+    scene.add_many(rng.uniform(0.2, 0.5, n), material="m", position=places)
+    sim = cd.Simulation(scene, time_step=0.01, check=False)
+    near = sim.contact_set.near
+    near.place(sim.model)
+    made = [neighbours.build(OPEN, near.spheres, rows, 0.01, 5.0, 0.2, Team(k)) for k in (1, 2, 3)]
+    one = made[0]
+    assert (len(one.other) > 8 * n) == (spacing < 1.0)
+    for lists in made[1:]:
+        assert lists.start.tolist() == one.start.tolist() and lists.count.tolist() == one.count.tolist()
+        for begin, count in zip(one.start, one.count, strict=False):
+            assert lists.other[begin : begin + count].tolist() == one.other[begin : begin + count].tolist()
 
 
 def test_auto_takes_all_cores_for_what_is_large():

@@ -1,35 +1,37 @@
 """A model of what a step costs on many processes, from what `cdyn bench ranks` has measured on few.
 
-Three ways to divide a scene: *built*, processes share the sweeps by slabs and do all else alike; *slabs*, they would
-divide bodies, contacts and memory in the same way; *blocks*, they would do so in all three directions. Only the first
-one exists. A cube of grains of one size, S sweeps a step, work divided evenly:
+Three ways to divide a scene: *built*, processes share search, equations and sweeps, do the rest alike and know all in
+the end; *slabs*, they would divide bodies, contacts and memory by the slabs of the sweeps; *blocks*, they would do so
+in all three directions. Only the first one exists. A cube of grains of one size, S sweeps a step, work divided evenly:
 
-    built    T = r N + S (c k N / p + x) + (64 + 24 k) N / b     p <= N^(1/3) / 4: two slabs of two diameters each
-    slabs    T = r N / p + S (c k N / p + x)                     the same
-    blocks   T = r N / p + S (c k N / p + x)                     1000 grains a process
+    one      T = r N + S c k N
+    built    T = s N + (T(one) - s N) / p + S x + (48 + 130 k) N / b     p <= N^(1/3) / 4: two slabs, two diameters each
+    slabs    T = T(one) / p + S x                                        the same
+    blocks   T = T(one) / p + S x                                        1000 grains a process
 
-    x = (R + log2 p) a + 64 B / b
+    x = (R + log2 p) a + 48 B / b
 
-c: a contact in a sweep, k contacts a grain, r: all else, for a grain and a step. The exchange x of a sweep has R rounds
-of messages, of even and odd slabs or of 8 colours of blocks, and a sum over all processes; B grains are on the borders
-of a process, two cuts of N^(2/3) or six faces of (N / p)^(2/3), 64 bytes each. a: latency, b: bandwidth of a process.
-Last in *built*: all velocities and impulses at the end.
+c: a contact in a sweep, k contacts a grain, r: all else, for a grain and a step; s: what processes do alike, with what
+the exchange takes of them. The exchange x of a sweep has R rounds of messages, of even and odd slabs or of 8 colours of
+blocks, and a sum over all processes; B grains are on the borders of a process, two cuts of N^(2/3) or six faces of
+(N / p)^(2/3), 48 bytes each. a: latency, b: bandwidth of a process. Last in *built*: what all get to know.
 """
 
 import math
 from typing import NamedTuple
 
-ROW, IMPULSE = 64.0, 24.0  # bytes of a body and of a contact in a message
+ROW, CONTACT = 48.0, 130.0  # bytes of a body in a message; of a contact, 57 found, 64 solved, 9 status and loss
 WAYS = ("built", "slabs", "blocks")
 
 
 class Costs(NamedTuple):
-    """What was measured on one process."""
+    """What was measured on one process, and on two."""
 
     contact: float  # s, one contact in one sweep
     rest: float  # s, all else, for a grain and a step
     contacts: float  # for a grain
     sweeps: float  # a step
+    alike: float = 0.0  # s, for a grain and a step, what all processes do
 
 
 class Network(NamedTuple):
@@ -45,12 +47,13 @@ class Network(NamedTuple):
 NETWORKS = (Network("Slingshot, 64 cores a port", 2e-6, 25e9 / 64), Network("SeaStar, one core a node", 5e-6, 1.5e9))
 
 
-def fitted(one: dict) -> Costs:
-    """The costs from the steps of one process, as `bench.ranks` tells them."""
+def fitted(one: dict, two: list[dict] | None = None) -> Costs:
+    """The costs from the steps of one process and of each of two, as `bench.ranks` tells them."""
     seconds, grains = one["seconds"], one["bodies"]
     rest = sum(seconds.values()) - seconds["solve"]
     contact = seconds["solve"] / (one["sweeps"] * one["contacts"])
-    return Costs(contact, rest / grains, one["contacts"] / grains, one["sweeps"])
+    both = 2.0 * max(told["cpu"] for told in two) - one["cpu"] if two else 0.0
+    return Costs(contact, rest / grains, one["contacts"] / grains, one["sweeps"], max(0.0, both / grains))
 
 
 def most(way: str, grains: float) -> float:
@@ -60,16 +63,15 @@ def most(way: str, grains: float) -> float:
 
 def step_seconds(way: str, costs: Costs, network: Network, grains: float, processes: float) -> float:
     """Seconds of a step."""
-    contact, rest, contacts, sweeps = costs
-    own = grains / processes
-    work = sweeps * contact * contacts * own
+    own, alone = grains / processes, (costs.rest + costs.sweeps * costs.contact * costs.contacts) * grains
     if processes == 1:
-        return work + rest * grains
+        return alone
     rounds, border = (8, 6 * own ** (2 / 3)) if way == "blocks" else (2, 2 * grains ** (2 / 3))
     exchange = (rounds + math.log2(processes)) * network.latency + ROW * border / network.bandwidth
-    if way == "built":
-        return work + rest * grains + sweeps * exchange + (ROW + IMPULSE * contacts) * grains / network.bandwidth
-    return work + rest * own + sweeps * exchange
+    if way != "built":
+        return alone / processes + costs.sweeps * exchange
+    alike, told = costs.alike * grains, (ROW + CONTACT * costs.contacts) * grains / network.bandwidth
+    return alike + (alone - alike) / processes + costs.sweeps * exchange + told
 
 
 def efficiency(way: str, costs: Costs, network: Network, grains: float, processes: float) -> float:
@@ -82,7 +84,8 @@ def draw(results: dict, out) -> None:
     """``ranks.png``: strong and weak scaling by the model, and what was measured."""
     import matplotlib.pyplot as plt
 
-    costs, cases = fitted(results["cases"]["1 process"][0]), results["cases"]
+    cases = results["cases"]
+    costs = fitted(cases["1 process"][0], cases.get("2 processes"))
     figure, (strong, weak) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     colours, lines = {"built": "C3", "slabs": "C1", "blocks": "C0"}, ("-", "--")
     for network, line in zip(NETWORKS, lines, strict=True):

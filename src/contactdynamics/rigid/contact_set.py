@@ -55,7 +55,7 @@ class ContactSet(Kinds):
     def look(self, model, step: Step, rows) -> None:
         """Find the active contacts at the present positions."""
         self.near.place(model)
-        self.near.follow(rows, step.h, step.anticipate)
+        self.near.follow(rows, step.h, step.anticipate, team=self.team.of(len(rows), SMALL))
         self._find(model, Outlook(step.before, rows, step.h, step.slack, step.anticipate, False))
 
     def _find(self, model, outlook: Outlook) -> int:
@@ -182,7 +182,7 @@ class ContactSet(Kinds):
 
         They are then solved again with the status ``begun`` that the pairs had at the start of the step.
         """
-        self.near.follow(rows, step.h, True, step.free)
+        self.near.follow(rows, step.h, True, step.free, self.team.of(len(rows), SMALL))
         if not any(search.may_close(self.near, rows, step.h) for search in self.searches):
             return False
         ended = [search.status.copy() for search in self.searches]

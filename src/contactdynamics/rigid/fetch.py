@@ -9,6 +9,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
+from .._jit import kernel
+
 AHEAD = 8  # contacts: about as long as the memory takes
 LINE = 64  # bytes of a line of cache
 
@@ -22,6 +24,13 @@ def lines(rows: int, columns: int = 8, dtype=float) -> np.ndarray:
     memory = np.zeros(size + LINE, dtype=np.uint8)
     begin = -memory.ctypes.data % LINE
     return memory[begin : begin + size].view(dtype).reshape(rows, columns)
+
+
+@kernel
+def shift_down(column, begin, end, at):
+    """Move the rows from ``begin`` on, before ``end``, of a column (K,) down to row ``at``."""
+    for k in range(end - begin):
+        column[at + k] = column[begin + k]
 
 
 def fetch(array, row):

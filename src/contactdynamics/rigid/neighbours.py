@@ -10,6 +10,7 @@ when many balls need it, all lists are built anew.
 """
 
 import copy
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,9 @@ import numpy as np
 from .. import quaternions
 from .._jit import kernel
 from ..state import FREE
+from .fetch import shift_down
 from .space import OPEN, cell_beside, cell_of, half, shortest, span
+from .threads import ALONE, COUNTED, FOUND, Team, meet, own_part, part, share_out
 
 CELL_GROWTH = 2.0  # buckets of the hash table per ball
 REACH = 10.0  # of the largest radius: the farthest that is looked ahead; `watch` tells of bodies that go farther
@@ -109,10 +112,14 @@ def _speed(rows, body, centre, i):
 
 
 @kernel
-def wanderers(space, places, centre, body, rows, reference, margin, ahead, out):
-    """Balls that have left their margin, or would within the time ``ahead``; returns their number."""
-    found = 0
-    for i in range(margin.size):
+def wanderers(space, places, centre, body, rows, reference, margin, ahead, out, counts, meeting):
+    """Balls that have left their margin, or would within the time ``ahead``; returns their number.
+
+    Each thread has some of the balls, and leaves as many as it finds in ``counts`` (threads,).
+    """
+    begin, end = part(margin.size, meeting)
+    found = begin
+    for i in range(begin, end):
         x, y, z = shortest(
             space, places[i, 0] - reference[i, 0], places[i, 1] - reference[i, 1], places[i, 2] - reference[i, 2]
         )
@@ -122,7 +129,15 @@ def wanderers(space, places, centre, body, rows, reference, margin, ahead, out):
         if square >= margin[i] * margin[i]:
             out[found] = i
             found += 1
-    return found
+    counts[meeting.thread] = found - begin
+    meet(meeting, rows)
+    total = counts[0]
+    if meeting.thread == 0:
+        for other in range(1, meeting.threads):
+            begin = margin.size * other // meeting.threads
+            shift_down(out, begin, begin + counts[other], total)
+            total += counts[other]
+    return total
 
 
 @kernel(inline=True)
@@ -222,18 +237,53 @@ def search(space, i, spheres, lists, above, near, fast):
 
 
 @kernel
-def build_lists(space, spheres, near, fast, lists):
-    """All lists from the cells; returns the room they need. With too little room in ``other`` nothing is valid."""
-    at, start, count, other = 0, lists.start, lists.count, lists.other
-    for i in range(count.size):
-        held = search(space, i, spheres, lists, fast.size >= 0, near, fast)  # True, but no constant: one signature
+def build_lists(space, spheres, near, fast, lists, needs, cuts, meeting):
+    """All lists from the cells; returns the room they need. With too little room in ``other`` nothing is valid.
+
+    Each worker has some of the balls and a part of the room, and needs so much of it; what they find is put together,
+    each behind its place in ``cuts`` (workers + 1,). ``near`` (threads, S).
+    """
+    start, count, other, workers, mine = lists.start, lists.count, lists.other, needs.size, near[meeting.thread]
+    worker, _ = own_part(meeting, workers)
+    first, after = own_part(meeting, count.size)
+    begin, end = other.size * worker // workers, other.size * (worker + 1) // workers
+    at = begin
+    for i in range(first, after):
+        held = search(space, i, spheres, lists, fast.size >= 0, mine, fast)  # True, but no constant: one signature
         start[i], count[i] = at, held
-        if at + held <= other.size:
+        if at + held <= end:
             for n in range(held):
-                other[at + n] = near[n]
+                other[at + n] = mine[n]
         at += held + SLACK
-    start[count.size] = at
-    return at
+    needs[worker] = at - begin
+    share_out(meeting, spheres.places, COUNTED)
+    total, most = 0, 0
+    for part_ in range(workers):
+        cuts[part_] = total
+        total += needs[part_]
+        most = max(most, needs[part_])
+    cuts[workers] = start[count.size] = total
+    if most > other.size // workers:
+        return workers * (most + 1)
+    for i in range(first, after):
+        start[i] += cuts[worker] - begin
+    if meeting.thread == 0:
+        for part_ in range(worker, worker + meeting.threads):
+            begin = other.size * part_ // workers
+            shift_down(other, begin, begin + needs[part_], cuts[part_])
+    if workers > 1:
+        share_out(meeting, spheres.places, FOUND)
+    return total
+
+
+def _exchange(team, lists: Lists, needs, cuts, stage: int) -> None:
+    """What the processes tell each other in `build_lists`: the room that they need, then the lists of their balls."""
+    if stage == COUNTED:
+        team.gather(np.arange(team.workers + 1), needs)
+    else:
+        balls = len(lists.count) * np.arange(team.workers + 1) // team.workers
+        team.gather(balls, lists.start, lists.count)
+        team.gather(cuts, lists.other)
 
 
 @kernel
@@ -313,7 +363,7 @@ def look_up(space, moved, spheres, rows, ahead, far, near, lists):
     return True
 
 
-def build(space, spheres: Spheres, rows, ahead: float, far: float, small: float) -> Lists:
+def build(space, spheres: Spheres, rows, ahead: float, far: float, small: float, team: Team = ALONE) -> Lists:
     """Neighbour lists of all balls; margins follow the typical speed, those of fast balls their own, up to ``far``."""
     s, body = len(spheres.radius), spheres.body
     speed = np.sqrt((rows[body, :3] ** 2).sum(axis=1))
@@ -328,13 +378,15 @@ def build(space, spheres: Spheres, rows, ahead: float, far: float, small: float)
     buckets = 1 << max(4, int(np.ceil(np.log2(max(1, CELL_GROWTH * s)))))
     bucket, after, before = (np.empty(s, dtype=np.int32) for _ in range(3))
     start, count, head = np.empty(s + 1, dtype=np.int64), np.empty(s, dtype=np.int32), np.full(buckets, -1, np.int32)
-    near = np.empty(s, dtype=np.int32)
+    near = np.empty((team.threads, s), dtype=np.int32)
+    needs, cuts = np.zeros(team.workers, dtype=np.int64), np.zeros(team.workers + 1, dtype=np.int64)
     reference, cell, room = spheres.places.copy(), 2.0 * largest + 3.0 * base, 8 * s
     link_cells(space, reference, 0, cell, head, after, before, bucket)
     while True:
         other = np.empty(room, dtype=np.int32)
         found = Lists(start, count, other, reference, margin, bucket, head, after, before, cell, base, largest)
-        need = build_lists(space, spheres, near, fast, found)
+        exchange = partial(_exchange, team, found, needs, cuts)
+        need = team.split(exchange, build_lists, space, spheres, near, fast, found, needs, cuts)
         if need <= room:
             return found
         room = need
@@ -435,7 +487,7 @@ class Neighbours:
         rows[:-3, :3] -= self._position @ gradient
         return rows
 
-    def follow(self, rows, h: float, anticipate: bool, before=None) -> None:
+    def follow(self, rows, h: float, anticipate: bool, before=None, team: Team = ALONE) -> None:
         """Keep the lists complete: look up the balls that have left their margin, or build all anew.
 
         ``before`` are velocities by which pairs were found already, which stay in the lists whatever the ``rows`` are.
@@ -449,8 +501,10 @@ class Neighbours:
             # two balls that are carried along come nearer by the strain of their distance
             if strain * (self.largest + lists.base) < 0.3 * lists.base:
                 margin = lists.margin * (1.0 - strain) - strain * self.largest if strain else lists.margin
-                moved = wanderers(self._built, spheres.places, spheres.centre, spheres.body, rows, lists.reference,
-                                  margin, ahead, self._moved)  # fmt: skip
+                moved = team.share(
+                    wanderers, self._built, spheres.places, spheres.centre, spheres.body, rows, lists.reference,
+                    margin, ahead, self._moved, np.zeros(team.threads, dtype=np.int64),
+                )  # fmt: skip
                 if moved == 0:
                     return
                 if before is not None:
@@ -460,7 +514,7 @@ class Neighbours:
                 ):
                     return
         self._built, self._back = self.space, None
-        self.lists = build(self.space, self.spheres, rows, h, far, self.smallest)
+        self.lists = build(self.space, self.spheres, rows, h, far, self.smallest, team)
 
     def extend(self, lists: Lists | None, model) -> None:
         """Take over the lists of before, after `derive`, for balls that were added at the end."""

@@ -26,6 +26,7 @@ from .._jit import kernel
 from .fetch import lines
 
 BLOCKS, LEAST = 16, 64  # parts of a loop in which sums are taken, whatever the number of threads; their least length
+COUNTED, FOUND = range(2)  # where workers of a search see each other's work: their numbers, then what they found
 COME, STOP, ROUND, JOB, DONE = 0, 1, 8, 16, 24  # places in the array of counters, on lines of cache of their own
 PAUSE = 40_000  # looks, 30 us: by then the first thread has left Python, of which there is one at a time
 NAPS = 30  # short sleeps, of some 60 us each, before a thread without work waits for a bell
@@ -240,7 +241,7 @@ class Team:
         """Hear of the order of the sweeps of a step: processes divide what they sweep by it."""
 
     def others(self, cuts) -> list:
-        """The places, begin and end, of those of n parts that other processes have, which begin at ``cuts`` (n + 1,)."""
+        """Begin and end of the places that other processes have, of n parts that begin at ``cuts`` (n + 1,)."""
         return []
 
     def split(self, exchange, function, *arguments):

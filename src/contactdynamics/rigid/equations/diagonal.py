@@ -416,7 +416,7 @@ def store_blocks(rows, contacts, kappa, tolerance, pairs, parts, meeting):
 
 @kernel
 def keep_some(contacts, pairs, begin, end):
-    """Store the status found by another process, with the impulse, of the contacts from ``begin`` on, before ``end``."""
+    """Store status, found by another process, and impulse of the contacts from ``begin`` on, before ``end``."""
     row, kept, impulse = contacts.row, pairs.status, pairs.impulse
     for k in range(np.uint64(begin), np.uint64(end)):
         pair = contacts.pair[k]
@@ -625,8 +625,8 @@ class Diagonal(Held):
                 lost[pair[begin:end]] = box[begin:end]
 
         return team.split(
-            exchange, self._book, step.before, rows, bodies.kind, step.driven, step.h, pairs.law, pairs.lost, self.active, works,
-            self._parts,
+            exchange, self._book, step.before, rows, bodies.kind, step.driven, step.h, pairs.law, lost, self.active,
+            works, self._parts,
         )  # fmt: skip
 
     def acting(self) -> tuple:

@@ -121,12 +121,12 @@ class RankTeam(Team):
         return cuts[[(len(cuts) - 1) * k // self.world.ranks for k in range(self.world.ranks + 1)]]
 
     def others(self, cuts) -> list:
-        """The places, begin and end, of those of n parts that other processes have, which begin at ``cuts`` (n + 1,)."""
+        """Begin and end of the places that other processes have, of n parts that begin at ``cuts`` (n + 1,)."""
         bounds, rank = self._bounds(cuts), self.world.rank
         return [(int(bounds[0]), int(bounds[rank])), (int(bounds[rank + 1]), int(bounds[-1]))]
 
     def gather(self, cuts, *arrays) -> None:
-        """Put together the rows of contiguous ``arrays``, of which each process has those of its parts: see `others`."""
+        """Put together the rows of contiguous ``arrays``, of which each process has its own: see `others`."""
         bounds = self._bounds(cuts)
         self.world.wait([self.world.gather(array, bounds) for array in arrays])
 

@@ -17,7 +17,7 @@ from ...errors import InputError, RankError
 
 GRACE = 0.5  # s in which a message may still come from a process that has stopped: it may have been the last one
 SPINS, YIELDS = 20, 60  # looks at a message before the core is given away, and before the process sleeps
-NAP = 2e-5  # s
+NAP, LONGEST = 2e-5, 2e-3  # s
 LOOK_EVERY = 64  # looks, from one for notices to the next
 SAMPLE, FULL_EVERY = 64, 100  # rows compared after each step; steps from one comparison of all rows to the next
 LAUNCHED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS")  # what launchers say to a process
@@ -98,8 +98,8 @@ class World:
                 if heard and time.perf_counter() > heard[0]:
                     self._errors += 1
                     raise RankError(heard[1])
-            if looks > YIELDS:
-                time.sleep(NAP)
+            if looks > YIELDS:  # a tenth of the time so far: who waits for long leaves the core to others
+                time.sleep(min(max(NAP, 0.1 * (time.perf_counter() - begin)), LONGEST))
             elif looks > SPINS:
                 os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)
         self.waited += time.perf_counter() - begin
@@ -121,7 +121,7 @@ class World:
         return self.comm.Iallreduce(self.MPI.IN_PLACE, array, self.MPI.SUM)
 
     def gather(self, array, bounds):
-        """Begin to put together the rows of a contiguous ``array``: rank k has those from bounds[k] to bounds[k + 1]."""
+        """Begin to put together the rows of a contiguous ``array``: rank k has those from bounds[k] on."""
         width, counts = array.strides[0], np.diff(bounds)
         if width not in self._widths:  # of a row: numbers of rows do not overflow where those of bytes would
             self._widths[width] = self.MPI.BYTE.Create_contiguous(width).Commit()

@@ -15,7 +15,7 @@ from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, 
 from ...state import FREE, OPEN, SEPARATING
 from ..motion import by_direction
 from ..space import image, shortest
-from ..threads import meet, own_part, part, share_out
+from ..threads import COUNTED, FOUND, meet, own_part, part, share_out
 from .contract import BORDER, DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap, head_of
 from .laws import joint_rows, own_law
 from .left_out import some_close
@@ -26,7 +26,6 @@ ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers,
 MEMORY = ("first", "second", "impulse", "moment", "status", "lost")
 HERE = 0.0, 0.0, 0.0  # shift of a body that is not met in an image
 SPARE = 8  # rows for new pairs of the balls of a worker, beside its part of a 32nd of all
-COUNTED, FOUND = range(2)  # where workers of a search see each other's work
 ROOM = 1.05  # of arrays that follow the number of contacts, over what is needed
 WARY = 2.0  # times the speed of a pair is how fast its gap may close for all that is known before the contacts act
 
@@ -275,10 +274,14 @@ def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out,
     where = begin, end, at, limit
     counts[worker] = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
     share_out(meeting, outlook.one, COUNTED)
-    total, fits = counts[0], True
+    total, fits, need = counts[0], True, old.first.size - old.balls
     for other in range(workers):
+        at = rows_before(old.first, old.balls, balls * other // workers) + other * spare
         end = rows_before(old.first, old.balls, balls * (other + 1) // workers) + (other + 1) * spare
         fits &= workers == 1 or counts[other] <= min(room, end)
+        need += counts[other] - at
+    if not fits and need > room:  # with as many of planes as before
+        return need, need
     cuts[0], cuts[1] = 0, total
     for other in range(1, workers if fits else 1):
         at = rows_before(old.first, old.balls, balls * other // workers) + other * spare

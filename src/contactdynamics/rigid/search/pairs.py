@@ -6,6 +6,7 @@ import numpy as np
 
 from ..._jit import kernel
 from ...state import OPEN
+from ..fetch import shift_down
 
 
 class Pairs(NamedTuple):
@@ -113,13 +114,6 @@ def rows_before(first, count, ball):
         else:
             high = middle
     return low
-
-
-@kernel
-def shift_down(column, begin, end, at):
-    """Move the rows from ``begin`` on, before ``end``, of a column (K,) down to row ``at``."""
-    for k in range(end - begin):
-        column[at + k] = column[begin + k]
 
 
 @kernel
