@@ -236,16 +236,17 @@ def test_sums_of_pushes_are_those_of_one_process():
 
 def test_the_model_of_many_processes_is_that_of_its_page():
     one = {"seconds": {"detection": 1.0, "solve": 8.0, "record": 1.0}, "bodies": 100, "contacts": 200, "sweeps": 20.0}
-    costs = scaling.fitted(one)
-    assert costs == pytest.approx((8.0 / 4000, 0.02, 2.0, 20.0))
+    costs = scaling.fitted(one | {"cpu": 10.0}, [{"cpu": 5.0}, {"cpu": 6.0}])
+    assert costs == pytest.approx((8.0 / 4000, 0.02, 2.0, 20.0, 0.02))
     fast = scaling.Network("none", 0.0, np.inf)
     for way in scaling.WAYS:
         assert scaling.step_seconds(way, costs, fast, 100, 1) == pytest.approx(10.0)
     assert scaling.step_seconds("blocks", costs, fast, 100, 4) == pytest.approx(2.5)
+    assert scaling.step_seconds("built", costs, fast, 100, 2) == pytest.approx(6.0)  # as it was measured
     assert scaling.step_seconds("built", costs, fast, 100, 4) == pytest.approx(8.0 / 4 + 2.0)  # Amdahl's law
     slow = scaling.Network("slow", 1e-3, 1e6)
     # two messages a sweep, each with a cut of 8^(2/3) grains, and log2 p for the sum
-    parts = 20 * (2 * (1e-3 + 64 * 4.0 / 1e6) + 1e-3)
+    parts = 20 * (2 * (1e-3 + 48 * 4.0 / 1e6) + 1e-3)
     assert scaling.step_seconds("slabs", costs, slow, 8, 2) == pytest.approx(20 * 2e-3 * 2 * 4 + 0.02 * 4 + parts)
     for network in scaling.NETWORKS:
         found = [scaling.efficiency("blocks", costs._replace(contact=2e-8), network, 1e9, p) for p in (8, 1e3, 1e5)]

@@ -48,7 +48,7 @@ def test_neighbour_lists_are_built_by_all_threads(spacing):
     rng = np.random.default_rng(3)
     n, rows, scene = 150, rng.normal(size=(150, 8)), cd.Scene(gravity=(0, 0, -9.81))
     rows[::40, :3] *= 30.0
-    scene.material("m", density=1.0)
+    scene.material("m", density=1.0, friction=0.5)
     places = spacing * n ** (1 / 3) * rng.random((n, 3))
     scene.add_many(rng.uniform(0.2, 0.5, n), material="m", position=places)
     sim = cd.Simulation(scene, time_step=0.01, check=False)
