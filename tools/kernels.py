@@ -7,6 +7,7 @@ arguments when it is first called. With ``--check`` nothing is written, and line
 """
 
 import difflib
+import os
 import subprocess
 import sys
 
@@ -58,9 +59,10 @@ print("\\n".join(dict.fromkeys(noted)))
 
 def found() -> str:
     """The list as it should be."""
-    out = []
+    out, alone = [], os.environ | {_ahead.SWITCH: "0"}
     for sort, scene in SCENES.items():
-        done = subprocess.run([sys.executable, "-c", NOTE + scene + RUN], capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, "-c", NOTE + scene + RUN], env=alone, stdout=subprocess.PIPE, text=True,
+                              check=True)  # fmt: skip
         out += [sort, *done.stdout.splitlines()]
     return "\n".join(out) + "\n"
 
