@@ -6,7 +6,7 @@ import pytest
 import contactdynamics as cd
 from contactdynamics.rigid import contact_set, motion, restraint
 from contactdynamics.rigid.entries import table
-from contactdynamics.rigid.equations import diagonal
+from contactdynamics.rigid.equations import diagonal, diagonal_rows
 from contactdynamics.rigid.threads import ALONE
 
 H, GRAVITY, ONE = 2e-3, 9.81, ALONE._meetings[0]
@@ -199,7 +199,7 @@ def heaps(rng, **law):
 def diagonal_shrink(contacts, group, by):
     """Multiply the impulses by the number of their group."""
     at = np.where(group[contacts.a] >= 0, group[contacts.a], group[contacts.b])
-    contacts.row[:, diagonal.PX : diagonal.PZ + 1] *= by[at][:, None]
+    contacts.row[:, diagonal_rows.PX : diagonal_rows.PZ + 1] *= by[at][:, None]
 
 
 @pytest.mark.filterwarnings("ignore::contactdynamics.errors.StepWarning")

@@ -16,9 +16,9 @@ import naive_rigid as twin
 from contactdynamics import quaternions
 from contactdynamics.rigid import motion, neighbours, simulation, solvers
 from contactdynamics.rigid.entries import table
-from contactdynamics.rigid.equations import contract, diagonal, full, levers, local
+from contactdynamics.rigid.equations import contract, diagonal, diagonal_rows, diagonal_sweep, full, levers, local
 from contactdynamics.rigid.equations.contract import GROUPS, Kind
-from contactdynamics.rigid.search.balls import WARY
+from contactdynamics.rigid.search.ball_contacts import WARY
 from contactdynamics.rigid.search.contract import DIAGONAL, FULL, NEAR
 from contactdynamics.rigid.space import OPEN
 from contactdynamics.rigid.step import Goal, Step
@@ -579,7 +579,7 @@ def test_velocities_at_contacts(moment):
     for k in range(c.m):
         a, b, frame, arm_a, arm_b = simple_contact(c, k)
         expected = twin.contact_map(a, b, frame, arm_a, arm_b, c.n) @ u
-        assert frame @ diagonal.slip(c.rows, a, b, *frame[0]) == pytest.approx(expected[:3], abs=1e-12)
+        assert frame @ diagonal_rows.slip(c.rows, a, b, *frame[0]) == pytest.approx(expected[:3], abs=1e-12)
     for k in range(c.g):
         a, b, frame, arm_a, arm_b = general_contact(c, k)
         expected = twin.contact_map(a, b, frame, arm_a, arm_b, c.n) @ u
@@ -675,7 +675,7 @@ def test_sweep_diagonal(moment):
         change += w[0, 0] * np.sum((new - old) ** 2)
     rows, simple = c.rows.copy(), c.simple
     order = np.arange(c.m, dtype=np.uint32)
-    assert diagonal.sweep_plain(rows, simple, order, c.kappa) == pytest.approx(change, rel=1e-8)
+    assert diagonal_sweep.sweep_plain(rows, simple, order, c.kappa) == pytest.approx(change, rel=1e-8)
     assert simple.row[: c.m, 3:6] == pytest.approx(np.array(expected), abs=1e-11)
     assert flat(rows) == pytest.approx(u, abs=1e-10)
 
@@ -691,11 +691,13 @@ def test_a_sweep_ahead_is_a_sweep_from_extrapolated_impulses(moment):
         plain, ahead = c.rows.copy(), c.rows.copy()
         c.simple.row[: c.m] = before
         c.simple.row[: c.m, 3:6] += beta * (before[:, 3:6] - last)
-        change = diagonal.sweep_plain(plain, c.simple, order, c.kappa)
+        change = diagonal_sweep.sweep_plain(plain, c.simple, order, c.kappa)
         wanted = c.simple.row[: c.m].copy()
         c.simple.row[: c.m] = before
         kept = last.copy() if beta else np.full((c.m, 3), np.nan)
-        assert diagonal.sweep_ahead(ahead, c.simple, order, c.kappa, beta, kept) == pytest.approx(change, rel=1e-10)
+        assert diagonal_sweep.sweep_ahead(ahead, c.simple, order, c.kappa, beta, kept) == pytest.approx(
+            change, rel=1e-10
+        )
         np.testing.assert_allclose(c.simple.row[: c.m], wanted, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(ahead, plain, rtol=1e-10, atol=1e-12)
         np.testing.assert_array_equal(kept, before[:, 3:6])

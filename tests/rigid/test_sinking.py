@@ -6,7 +6,7 @@ import pytest
 import contactdynamics as cd
 from contactdynamics.rigid import contact_set
 from contactdynamics.rigid.contact_set import KEPT, LOST
-from contactdynamics.rigid.equations import diagonal, full
+from contactdynamics.rigid.equations import diagonal, diagonal_rows, full
 from contactdynamics.rigid.solvers import FINER, aim
 from contactdynamics.rigid.step import Goal, Step
 from contactdynamics.rigid.step_solver import polish
@@ -139,7 +139,7 @@ def test_a_tower_that_is_hardly_solved_does_not_sink(penetration, monkeypatch):
             deepest.append(sim.report.relative_penetration)
             if bound == LOST:
                 e = sim.contact_set.equations[0]
-                left = np.minimum(e.active.row[:, diagonal.TARGET], 0.0) - e.separations(sim.rows)
+                left = np.minimum(e.active.row[:, diagonal_rows.TARGET], 0.0) - e.separations(sim.rows)
                 assert shares(sim).max() <= LOST + H * left.max(initial=0.0) / R
         ends.append(max(deepest))
         assert sim.energy.created == 0.0 and (sim.energy.recovery_work > 0) == (bound == LOST)

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..rigid import solvers
 from ..rigid.contact_set import ContactSet
 from ..rigid.entries import table
-from ..rigid.equations import diagonal
+from ..rigid.equations import diagonal_sweep
 from ..rigid.kinds import EQUATIONS, SEARCHES
 from ..rigid.neighbours import Neighbours
 from ..rigid.simulation import Simulation
@@ -65,7 +65,7 @@ def sweep(echo) -> dict:
             sim.step()
         s, plan = sim.contact_set.equations[0].kind
         m, order = len(s.pair), plan.order.copy()
-        ours = _best(lambda sim=sim, s=s, order=order: diagonal.sweep_plain(sim.rows, s, order, 2.5)) / m * 1e9
+        ours = _best(lambda sim=sim, s=s, order=order: diagonal_sweep.sweep_plain(sim.rows, s, order, 2.5)) / m * 1e9
         theirs = math.nan
         if c_sweep:
             pointers = [x.ctypes.data for x in (sim.rows, s.a, s.b, s.row, order)]

@@ -54,12 +54,11 @@ class ContactSet(Kinds):
 
     def look(self, model, step: Step, rows) -> None:
         """Find the active contacts at the present positions."""
-        self.near.place(model)
-        self.near.follow(rows, step.h, step.anticipate, team=self.team.of(len(rows), SMALL))
-        self._find(model, Outlook(step.before, rows, step.h, step.slack, step.anticipate, False))
+        team = self.team.of(max(self.count, len(rows)), SMALL)
+        self.near.look(model, rows, step.h, step.anticipate, team)
+        self._find(model, Outlook(step.before, rows, step.h, step.slack, step.anticipate, False), team)
 
-    def _find(self, model, outlook: Outlook) -> int:
-        team = self.team.of(max(self.count, len(outlook.one)), SMALL)
+    def _find(self, model, outlook: Outlook, team: Team) -> int:
         self._counts = {}
         for search in self.searches:
             self._counts |= search.find(model, self.near, outlook, team)
@@ -134,7 +133,8 @@ class ContactSet(Kinds):
         only = self._active[0]
         if len(self._active) == 1 and only.number == DIAGONAL and not whole:
             found, plan = self._homes[0].found, only.kind.plan
-            team.divide(rows, [(found.a, found.b, plan.few, plan.cuts)])
+            if team.several:
+                team.divide(rows, [(found.a, found.b, plan.few, plan.cuts)])
             return only.fill(model, self.near, found, step, rows, mobility, team)
         scale, alike = 0.0, team.alike
         for equations, search in zip(self._active, self._homes, strict=True):
@@ -182,12 +182,13 @@ class ContactSet(Kinds):
 
         They are then solved again with the status ``begun`` that the pairs had at the start of the step.
         """
-        self.near.follow(rows, step.h, True, step.free, self.team.of(len(rows), SMALL))
+        team = self.team.of(max(self.count, len(rows)), SMALL)
+        self.near.follow(rows, step.h, True, step.free, team)
         if not any(search.may_close(self.near, rows, step.h) for search in self.searches):
             return False
         ended = [search.status.copy() for search in self.searches]
         self._set_status(begun)
-        if self._find(model, Outlook(rows, rows, step.h, 0.0, True, True)) > sum(map(len, ended)):
+        if self._find(model, Outlook(rows, rows, step.h, 0.0, True, True), team) > sum(map(len, ended)):
             return True
         self._set_status(ended)
         return False

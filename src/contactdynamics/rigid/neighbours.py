@@ -462,11 +462,6 @@ class Neighbours:
         self.flats = Flats(np.empty((planes, 3)), np.empty((planes, 3)), model.planes.body, model.planes.material)
 
     @property
-    def listed(self) -> Listed:
-        """The present lists."""
-        return Listed(self.lists.start, self.lists.count, self.lists.other)
-
-    @property
     def places(self) -> np.ndarray:
         """(S, 3) centres of the balls in space, m."""
         return self.spheres.places
@@ -487,11 +482,21 @@ class Neighbours:
         rows[:-3, :3] -= self._position @ gradient
         return rows
 
+    def look(self, model, rows, h: float, anticipate: bool, team: Team) -> None:
+        """Put balls and planes where their bodies are, and keep the lists complete."""
+        self.place(model)
+        self.follow(rows, h, anticipate, team=team)
+
     def follow(self, rows, h: float, anticipate: bool, before=None, team: Team = ALONE) -> None:
-        """Keep the lists complete: look up the balls that have left their margin, or build all anew.
+        """Keep the lists complete, and ``listed`` what searches read of them.
 
         ``before`` are velocities by which pairs were found already, which stay in the lists whatever the ``rows`` are.
         """
+        self._renew(rows, h, anticipate, before, team)
+        self.listed = Listed(self.lists.start, self.lists.count, self.lists.other)
+
+    def _renew(self, rows, h: float, anticipate: bool, before, team: Team) -> None:
+        """Look up the balls that have left their margin, or build all lists anew."""
         lists, rows = self.lists, self._carried(rows)
         # Without anticipation only present places count: a wide margin saves work, and nothing hangs on it.
         far = (REACH if anticipate else 1.0) * self.largest

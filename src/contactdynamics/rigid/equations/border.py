@@ -13,24 +13,9 @@ from ..._jit import kernel
 from ..search.contract import BORDER
 from ..space import image
 from .contract import KERNELS, Kernels
-from .diagonal import (
-    NX,
-    NY,
-    NZ,
-    PX,
-    PY,
-    PZ,
-    Diagonal,
-    add_powers,
-    cell_power,
-    diagonal_contacts,
-    measure_contacts,
-    push_cell,
-    separations,
-    solve_contact,
-    store_contacts,
-    with_image,
-)
+from .diagonal import Diagonal, add_powers, measure_contacts, separations, store_contacts
+from .diagonal_rows import NX, NY, NZ, PX, PY, PZ, cell_power, diagonal_contacts, push_cell, with_image
+from .diagonal_sweep import solve_contact
 
 
 class BorderContacts(NamedTuple):

@@ -1,22 +1,19 @@
 """Diagonal equations: homogeneous balls and planes that do not turn, with Coulomb's isotropic law.
 
 Contacts across the border of a cell that moves are a kind of their own (`border`), with these kernels but for the
-sweep; `with_image`, `push_cell` and `cell_power` are nothing where contacts have no ``image``.
+sweep.
 
 The block of W is diagonal, W_n = 1/m_a + 1/m_b and W_t = (1 + k) W_n with k = m r^2 / I; no tangent vectors are needed,
 and the impulse is kept as a vector in space. Speed decides here: contacts stand in memory in the order of a sweep, one
 line of cache each.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numba.extending import overload
 
 from ..._jit import Settled, kernel
 from ...scenes.materials import FRICTION_1, RHO, STATIC
 from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
-from ..fetch import AHEAD, fetch, lines
+from ..fetch import AHEAD, fetch
 from ..search.contract import DIAGONAL
 from ..search.pairs import kept
 from ..threads import BLOCKS, block, own_part, share_out
@@ -36,96 +33,26 @@ from .contract import (
     tallied,
     target_velocity,
 )
+from .diagonal_rows import (
+    GAMMA,
+    NX,
+    NY,
+    NZ,
+    PX,
+    PY,
+    PZ,
+    TARGET,
+    TINY,
+    DiagonalContacts,
+    cell_power,
+    diagonal_contacts,
+    push_cell,
+    slip,
+    slip_sum,
+    with_image,
+)
+from .diagonal_sweep import sweep_contacts
 from .held import Held
-
-# Columns of a contact's row.
-NX, NY, NZ, PX, PY, PZ, TARGET, GAMMA = range(8)
-TINY = 1e-300  # keeps 0 / 0 away, changes nothing else
-
-
-class DiagonalContacts(NamedTuple):
-    """Contacts in the order of a sweep (m,)."""
-
-    pair: np.ndarray  # (m,) row in the list of pairs
-    a: np.ndarray  # (m,) rows of the bodies
-    b: np.ndarray  # (m,)
-    row: np.ndarray  # (m, 8) n, P, target r, gamma
-    sink: np.ndarray  # (m,) speed below the target that the solver may leave to this contact, m/s
-    status: np.ndarray  # (m,)
-
-
-def diagonal_contacts(room: int) -> DiagonalContacts:
-    """Empty arrays for ``room`` contacts."""
-    rows = [np.empty(room, dtype=np.uint32) for _ in range(3)]  # unsigned: no test for negative indices
-    return DiagonalContacts(*rows, lines(room), np.empty(room), np.zeros(room, dtype=np.int8))
-
-
-def with_image(rows, contacts, k, x, y, z):
-    """U of contact ``k`` with what the image of b moves more than b."""
-    if not hasattr(contacts, "image"):
-        return x, y, z
-    return _with_image(rows, contacts, k, x, y, z)
-
-
-@kernel(inline=True)
-def _with_image(rows, contacts, k, x, y, z):
-    s, cell = contacts.image, rows.shape[0] - 3
-    return (
-        x + s[k, 0] * rows[cell, 0] + s[k, 1] * rows[cell + 1, 0] + s[k, 2] * rows[cell + 2, 0],
-        y + s[k, 0] * rows[cell, 1] + s[k, 1] * rows[cell + 1, 1] + s[k, 2] * rows[cell + 2, 1],
-        z + s[k, 0] * rows[cell, 2] + s[k, 1] * rows[cell + 1, 2] + s[k, 2] * rows[cell + 2, 2],
-    )
-
-
-@overload(with_image)
-def _compiled_with_image(rows, contacts, k, x, y, z):
-    if "image" in contacts.instance_class._fields:
-        return lambda rows, contacts, k, x, y, z: _with_image(rows, contacts, k, x, y, z)
-    return lambda rows, contacts, k, x, y, z: (x, y, z)
-
-
-def push_cell(rows, linear, contacts, k, x, y, z):
-    """Apply the impulse of contact ``k`` to a moving cell; ``linear`` (N, 3) inverse masses by direction."""
-    if hasattr(contacts, "image"):
-        _push_cell(rows, linear, contacts, k, x, y, z)
-
-
-@kernel(inline=True)
-def _push_cell(rows, linear, contacts, k, x, y, z):
-    for m in range(3):
-        cell, s = rows.shape[0] - 3 + m, contacts.image[k, m]
-        rows[cell, 0] += s * linear[cell, 0] * x
-        rows[cell, 1] += s * linear[cell, 1] * y
-        rows[cell, 2] += s * linear[cell, 2] * z
-
-
-@overload(push_cell)
-def _compiled_push_cell(rows, linear, contacts, k, x, y, z):
-    if "image" in contacts.instance_class._fields:
-        return lambda rows, linear, contacts, k, x, y, z: _push_cell(rows, linear, contacts, k, x, y, z)
-    return lambda rows, linear, contacts, k, x, y, z: None
-
-
-def cell_power(rows, driven, contacts, k, x, y, z):
-    """The power of the impulse of contact ``k`` on the imposed components ``driven`` (3, 3) of a moving cell."""
-    return _cell_power(rows, driven, contacts, k, x, y, z) if hasattr(contacts, "image") else 0.0
-
-
-@kernel
-def _cell_power(rows, driven, contacts, k, x, y, z):
-    total = 0.0
-    for m in range(3):
-        cell, s = rows.shape[0] - 3 + m, contacts.image[k, m]
-        total += s * (driven[0, m] * rows[cell, 0] * x + driven[1, m] * rows[cell, 1] * y)
-        total += s * driven[2, m] * rows[cell, 2] * z
-    return total
-
-
-@overload(cell_power)
-def _compiled_cell_power(rows, driven, contacts, k, x, y, z):
-    if "image" in contacts.instance_class._fields:
-        return lambda rows, driven, contacts, k, x, y, z: _cell_power(rows, driven, contacts, k, x, y, z)
-    return lambda rows, driven, contacts, k, x, y, z: 0.0
 
 
 @kernel(contract=True)
@@ -231,96 +158,6 @@ def note_some(pairs, step, places, begin, end, out):
         out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
         size = min(free[a, 7], free[b, 7]) if k < pairs.balls else free[b, 7]
         out.sink[found] = sinking_speed(gap[k] if step.anticipate else -lost[k], size, h)
-
-
-@kernel(inline=True)
-def slip_sum(rows, a, b):
-    """s_a + s_b."""
-    return rows[a, 3] + rows[b, 3], rows[a, 4] + rows[b, 4], rows[a, 5] + rows[b, 5]
-
-
-@kernel(inline=True)
-def slip(rows, a, b, nx, ny, nz):
-    """U of a simple contact, in space: v_b - v_a - (s_a + s_b) x n."""
-    sx, sy, sz = rows[a, 3] + rows[b, 3], rows[a, 4] + rows[b, 4], rows[a, 5] + rows[b, 5]
-    return (
-        rows[b, 0] - rows[a, 0] - (sy * nz - sz * ny),
-        rows[b, 1] - rows[a, 1] - (sz * nx - sx * nz),
-        rows[b, 2] - rows[a, 2] - (sx * ny - sy * nx),
-    )
-
-
-@kernel(inline=True, contract=True)
-def solve_contact(ra, rb, c, px, py, pz, kappa, factor):
-    """Solve a simple contact that starts with the impulse p: P_n = max(0, p_n - (U_n - r)/W_n), then P_t into the cone.
-
-    ``ra``, ``rb`` (8,) are the rows of its bodies, ``c`` (8,) its own; all three are changed. Returns W_n |P - p|^2,
-    the kinetic size of the change. Written out: every body is loaded once.
-    """
-    nx, ny, nz = c[NX], c[NY], c[NZ]
-    sx, sy, sz = ra[3] + rb[3], ra[4] + rb[4], ra[5] + rb[5]
-    ux = rb[0] - ra[0] - (sy * nz - sz * ny)
-    uy = rb[1] - ra[1] - (sz * nx - sx * nz)
-    uz = rb[2] - ra[2] - (sx * ny - sy * nx)
-    ma, mb = ra[6], rb[6]
-    w_n = ma + mb
-    step = 1.0 / w_n
-    u_n = ux * nx + uy * ny + uz * nz
-    p_n = px * nx + py * ny + pz * nz
-    new = max(0.0, p_n - (u_n - c[TARGET]) * step)
-    step *= factor
-    # the normal parts of P and U taken off at once
-    off = p_n - step * u_n
-    tx, ty, tz = px - step * ux - off * nx, py - step * uy - off * ny, pz - step * uz - off * nz
-    square = tx * tx + ty * ty + tz * tz
-    shrink = min(1.0, c[GAMMA] * new / np.sqrt(square + TINY))  # no branch: the processor could not foresee it
-    tx, ty, tz = tx * shrink + new * nx, ty * shrink + new * ny, tz * shrink + new * nz
-    dx, dy, dz = tx - px, ty - py, tz - pz
-    c[PX], c[PY], c[PZ] = tx, ty, tz
-    ra[0] -= ma * dx
-    ra[1] -= ma * dy
-    ra[2] -= ma * dz
-    rb[0] += mb * dx
-    rb[1] += mb * dy
-    rb[2] += mb * dz
-    mx, my, mz = kappa * (ny * dz - nz * dy), kappa * (nz * dx - nx * dz), kappa * (nx * dy - ny * dx)
-    ra[3] -= ma * mx
-    ra[4] -= ma * my
-    ra[5] -= ma * mz
-    rb[3] -= mb * mx
-    rb[4] -= mb * my
-    rb[5] -= mb * mz
-    return w_n * (dx * dx + dy * dy + dz * dz)
-
-
-@kernel(contract=True)
-def sweep_plain(rows, contacts, order, kappa):
-    """One sweep over the contacts ``order``; returns the sum of W_n |dP|^2."""
-    change, factor = 0.0, 1.0 / (1.0 + kappa)
-    for k in range(order.size):
-        at = order[k]
-        c = contacts.row[at]
-        change += solve_contact(rows[contacts.a[at]], rows[contacts.b[at]], c, c[PX], c[PY], c[PZ], kappa, factor)
-    return change
-
-
-@kernel(contract=True)
-def sweep_ahead(rows, contacts, order, kappa, beta, last):
-    """A sweep that starts each contact from P + beta (P - P_last); ``last`` (m, 3) takes P. Returns as `sweep_plain`.
-
-    Before it, the velocities are extrapolated in the same way: they stay those of the impulses (2004, eq. 36).
-    """
-    change, factor = 0.0, 1.0 / (1.0 + kappa)
-    for k in range(order.size):
-        at = order[k]
-        c, o = contacts.row[at], last[at]
-        x, y, z = c[PX], c[PY], c[PZ]
-        px, py, pz = x, y, z
-        if beta > 0.0:
-            px, py, pz = x + beta * (x - o[0]), y + beta * (y - o[1]), z + beta * (z - o[2])
-        o[0], o[1], o[2] = x, y, z
-        change += solve_contact(rows[contacts.a[at]], rows[contacts.b[at]], c, px, py, pz, kappa, factor)
-    return change
 
 
 @kernel  # each operation rounded: what is joined in one rounding would hang on the kernel that it is compiled into
@@ -476,14 +313,6 @@ def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, par
         parts[part_, works.shape[0], 0] = most
     share_out(meeting, rows, 0)
     return put_together(parts, works, meeting.thread == 0)
-
-
-@kernel
-def sweep_contacts(rows, mobility, contacts, some, beta, last):
-    """One sweep, as `Kernels` has it."""
-    if beta < 0.0:
-        return sweep_plain(rows, contacts, some, mobility.kappa)
-    return sweep_ahead(rows, contacts, some, mobility.kappa, beta, last)
 
 
 @kernel

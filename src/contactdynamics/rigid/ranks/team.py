@@ -21,7 +21,7 @@ import warnings
 import numpy as np
 
 from ...errors import InputError
-from ..equations import diagonal, full, planar, spatial, spatial_rows
+from ..equations import diagonal_rows, full, planar_rows, spatial_rows
 from ..equations.contract import GROUPS, SHARED
 from ..threads import Team
 from . import domains
@@ -31,12 +31,13 @@ MANY = 2000  # contacts of a scene in which a rank that has none is told
 # What sweeps change of a contact: arrays and their columns.
 STATUS = ("status", slice(None))
 UNKNOWNS = {
-    diagonal.DiagonalContacts: (("row", slice(None)),),  # and all that other processes have not filled
+    diagonal_rows.DiagonalContacts: (("row", slice(None)),),  # and all that other processes have not filled
     full.FullContacts: (("impulse", slice(0, 3)), ("moment", slice(0, 3)), STATUS),
-    planar.PlanarContacts: (
-        ("row", slice(planar.PN, planar.PT + 1)), ("law", slice(planar.MOMENT, planar.MOMENT + 1)), STATUS,
+    planar_rows.PlanarContacts: (
+        ("row", slice(planar_rows.PN, planar_rows.PT + 1)),
+        ("law", slice(planar_rows.MOMENT, planar_rows.MOMENT + 1)), STATUS,
     ),
-    spatial.SpatialContacts: (
+    spatial_rows.SpatialContacts: (
         ("row", slice(spatial_rows.P, spatial_rows.P + 3)),
         ("law", slice(spatial_rows.MOMENT, spatial_rows.MOMENT + 3)), STATUS,
     ),
@@ -223,7 +224,7 @@ class RankTeam(Team):
         """Arrays of contacts, or columns of them, of which each rank has its own rows."""
         table = kind.plan if names is LOSSES else kind.contacts
         arrays = [(getattr(table, name), columns) for name, columns in names]
-        if isinstance(kind.contacts, diagonal.DiagonalContacts):  # they stand in the order of the sweeps
+        if isinstance(kind.contacts, diagonal_rows.DiagonalContacts):  # they stand in the order of the sweeps
             self.world.wait([self.world.gather(a, b) for b in self._parts(kind.plan) for a, _ in arrays])
         else:
             self._collect(kind, [a[:, None] if a.ndim == 1 else a[:, columns] for a, columns in arrays])

@@ -10,7 +10,7 @@ from ...state import OPEN, SEPARATING
 from ..motion import by_direction, invert_inertia
 from ..space import Open, images
 from ..threads import part
-from .balls import HERE, normal_velocity
+from .ball_contacts import HERE, normal_velocity
 from .contract import CELLULAR, Candidates, Outlook, Overlap, head_of
 from .ghosts import ghosts, lay, of_bodies, of_ghosts
 from .laws import joint_rows, with_ghosts
@@ -22,7 +22,7 @@ ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
 
 @kernel(inline=True)
 def takes_part(gap, held, status, sticky, outlook, a, b, normal, point, position, size):
-    """Whether a contact with a gap above `NEAR` is active (see `balls.takes_part`)."""
+    """Whether a contact with a gap above `NEAR` is active (see `ball_contacts.takes_part`)."""
     if held and status > SEPARATING and (outlook.anticipate or sticky):
         return True
     if not outlook.anticipate:

@@ -1,0 +1,118 @@
+"""A contact of balls in memory: the columns of its row, its velocity, and what it has of a cell that moves.
+
+`with_image`, `push_cell` and `cell_power` are nothing where contacts have no ``image``: see `diagonal` and `border`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from ..._jit import kernel
+from ..fetch import lines
+
+# Columns of a contact's row.
+NX, NY, NZ, PX, PY, PZ, TARGET, GAMMA = range(8)
+TINY = 1e-300  # keeps 0 / 0 away, changes nothing else
+
+
+class DiagonalContacts(NamedTuple):
+    """Contacts in the order of a sweep (m,)."""
+
+    pair: np.ndarray  # (m,) row in the list of pairs
+    a: np.ndarray  # (m,) rows of the bodies
+    b: np.ndarray  # (m,)
+    row: np.ndarray  # (m, 8) n, P, target r, gamma
+    sink: np.ndarray  # (m,) speed below the target that the solver may leave to this contact, m/s
+    status: np.ndarray  # (m,)
+
+
+def diagonal_contacts(room: int) -> DiagonalContacts:
+    """Empty arrays for ``room`` contacts."""
+    rows = [np.empty(room, dtype=np.uint32) for _ in range(3)]  # unsigned: no test for negative indices
+    return DiagonalContacts(*rows, lines(room), np.empty(room), np.zeros(room, dtype=np.int8))
+
+
+def with_image(rows, contacts, k, x, y, z):
+    """U of contact ``k`` with what the image of b moves more than b."""
+    if not hasattr(contacts, "image"):
+        return x, y, z
+    return _with_image(rows, contacts, k, x, y, z)
+
+
+@kernel(inline=True)
+def _with_image(rows, contacts, k, x, y, z):
+    s, cell = contacts.image, rows.shape[0] - 3
+    return (
+        x + s[k, 0] * rows[cell, 0] + s[k, 1] * rows[cell + 1, 0] + s[k, 2] * rows[cell + 2, 0],
+        y + s[k, 0] * rows[cell, 1] + s[k, 1] * rows[cell + 1, 1] + s[k, 2] * rows[cell + 2, 1],
+        z + s[k, 0] * rows[cell, 2] + s[k, 1] * rows[cell + 1, 2] + s[k, 2] * rows[cell + 2, 2],
+    )
+
+
+@overload(with_image)
+def _compiled_with_image(rows, contacts, k, x, y, z):
+    if "image" in contacts.instance_class._fields:
+        return lambda rows, contacts, k, x, y, z: _with_image(rows, contacts, k, x, y, z)
+    return lambda rows, contacts, k, x, y, z: (x, y, z)
+
+
+def push_cell(rows, linear, contacts, k, x, y, z):
+    """Apply the impulse of contact ``k`` to a moving cell; ``linear`` (N, 3) inverse masses by direction."""
+    if hasattr(contacts, "image"):
+        _push_cell(rows, linear, contacts, k, x, y, z)
+
+
+@kernel(inline=True)
+def _push_cell(rows, linear, contacts, k, x, y, z):
+    for m in range(3):
+        cell, s = rows.shape[0] - 3 + m, contacts.image[k, m]
+        rows[cell, 0] += s * linear[cell, 0] * x
+        rows[cell, 1] += s * linear[cell, 1] * y
+        rows[cell, 2] += s * linear[cell, 2] * z
+
+
+@overload(push_cell)
+def _compiled_push_cell(rows, linear, contacts, k, x, y, z):
+    if "image" in contacts.instance_class._fields:
+        return lambda rows, linear, contacts, k, x, y, z: _push_cell(rows, linear, contacts, k, x, y, z)
+    return lambda rows, linear, contacts, k, x, y, z: None
+
+
+def cell_power(rows, driven, contacts, k, x, y, z):
+    """The power of the impulse of contact ``k`` on the imposed components ``driven`` (3, 3) of a moving cell."""
+    return _cell_power(rows, driven, contacts, k, x, y, z) if hasattr(contacts, "image") else 0.0
+
+
+@kernel
+def _cell_power(rows, driven, contacts, k, x, y, z):
+    total = 0.0
+    for m in range(3):
+        cell, s = rows.shape[0] - 3 + m, contacts.image[k, m]
+        total += s * (driven[0, m] * rows[cell, 0] * x + driven[1, m] * rows[cell, 1] * y)
+        total += s * driven[2, m] * rows[cell, 2] * z
+    return total
+
+
+@overload(cell_power)
+def _compiled_cell_power(rows, driven, contacts, k, x, y, z):
+    if "image" in contacts.instance_class._fields:
+        return lambda rows, driven, contacts, k, x, y, z: _cell_power(rows, driven, contacts, k, x, y, z)
+    return lambda rows, driven, contacts, k, x, y, z: 0.0
+
+
+@kernel(inline=True)
+def slip_sum(rows, a, b):
+    """s_a + s_b."""
+    return rows[a, 3] + rows[b, 3], rows[a, 4] + rows[b, 4], rows[a, 5] + rows[b, 5]
+
+
+@kernel(inline=True)
+def slip(rows, a, b, nx, ny, nz):
+    """U of a simple contact, in space: v_b - v_a - (s_a + s_b) x n."""
+    sx, sy, sz = rows[a, 3] + rows[b, 3], rows[a, 4] + rows[b, 4], rows[a, 5] + rows[b, 5]
+    return (
+        rows[b, 0] - rows[a, 0] - (sy * nz - sz * ny),
+        rows[b, 1] - rows[a, 1] - (sz * nx - sx * nz),
+        rows[b, 2] - rows[a, 2] - (sx * ny - sy * nx),
+    )
