@@ -237,9 +237,6 @@ class Team:
         """Run a solver of the contacts of these ``kinds``: see `share`."""
         return self.share(function, *arguments)
 
-    def divide(self, rows, lists) -> None:
-        """Hear of the order of the sweeps of a step: processes divide what they sweep by it."""
-
     def others(self, cuts) -> list:
         """Begin and end of the places that other processes have, of n parts that begin at ``cuts`` (n + 1,)."""
         return []
