@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import InputError, RankError
 
 GRACE = 0.5  # s in which a message may still come from a process that has stopped: it may have been the last one
-SPINS, YIELDS = 20, 60  # looks at a message before the core is given away, and before the process sleeps
+SPINS = 80  # looks at a message before the process sleeps, 100 us; to yield takes the time slices of all others
 NAP, LONGEST = 2e-5, 2e-3  # s
 LOOK_EVERY = 64  # looks, from one for notices to the next
 SAMPLE, FULL_EVERY = 64, 100  # rows compared after each step; steps from one comparison of all rows to the next
@@ -98,10 +98,8 @@ class World:
                 if heard and time.perf_counter() > heard[0]:
                     self._errors += 1
                     raise RankError(heard[1])
-            if looks > YIELDS:  # a tenth of the time so far: who waits for long leaves the core to others
+            if looks > SPINS:  # a tenth of the time so far: who waits for long leaves the core to others
                 time.sleep(min(max(NAP, 0.1 * (time.perf_counter() - begin)), LONGEST))
-            elif looks > SPINS:
-                os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)
         self.waited += time.perf_counter() - begin
 
     def send(self, array, rank: int, tag: int):

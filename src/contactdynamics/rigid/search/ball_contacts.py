@@ -273,27 +273,26 @@ def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out,
     where = begin, end, at, limit
     counts[worker] = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
     share_out(meeting, outlook.one, COUNTED)
-    total, fits, need = counts[0], True, old.first.size - old.balls
+    cuts[0], fits = 0, True
     for other in range(workers):
         at = rows_before(old.first, old.balls, balls * other // workers) + other * spare
-        end = rows_before(old.first, old.balls, balls * (other + 1) // workers) + (other + 1) * spare
-        fits &= workers == 1 or counts[other] <= min(room, end)
-        need += counts[other] - at
-    if not fits and need > room:  # with as many of planes as before
-        return need, need
-    cuts[0], cuts[1] = 0, total
+        last = rows_before(old.first, old.balls, balls * (other + 1) // workers) + (other + 1) * spare
+        fits &= workers == 1 or counts[other] <= min(room, last)
+        cuts[other + 1] = cuts[other] + counts[other] - at
+    total = cuts[workers]
+    if not fits:
+        need = total + old.first.size - old.balls  # with as many of planes as before
+        if need > room:
+            return need, need
+        where = begin, end, cuts[worker], cuts[worker + 1]  # many are new: again, each behind those before it
+        find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
     for other in range(1, workers if fits else 1):
-        at = rows_before(old.first, old.balls, balls * other // workers) + other * spare
         if 0 <= other - worker + thread < threads:  # of this process
-            move_down(out, at, counts[other], total, meeting)
-        total += counts[other] - at
-        cuts[other + 1] = total
-    if workers > 1 and fits:
+            at = rows_before(old.first, old.balls, balls * other // workers) + other * spare
+            move_down(out, at, counts[other], cuts[other], meeting)
+    if workers > 1:
         share_out(meeting, outlook.one, FOUND)
     if thread == 0:
-        if not fits:  # many are new: all by one
-            where = thread, balls, thread, room  # from 0 on: a constant would be a type of its own, compiled anew
-            total = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
         counts[workers] = counts[workers + 1] = total
         if flats.body.size > 0:
             counts[workers] = find_plane_contacts(spheres, flats, rules, position, outlook, old, total, out)
