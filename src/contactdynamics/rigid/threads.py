@@ -259,6 +259,8 @@ class Team:
 
     def _run(self, function, arguments, meetings):
         """The result of the first of these workers; an error of one lets all others go, and is raised."""
+        if self.threads == 1:
+            return function(*arguments, meetings[0])
         crew, counters = self._crew, self._crew.counters
         try:
             crew.begin(function, arguments, meetings)
