@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import quaternions
-from .._jit import kernel
+from .._jit import Settled, kernel
 from ..state import FREE
 from .fetch import shift_down
 from .space import OPEN, cell_beside, cell_of, half, shortest, span
@@ -449,6 +449,7 @@ class Neighbours:
         """Follow the balls and planes of the model: at the start, when bodies come or go, or are sorted."""
         balls, count = model.balls, len(model.balls.radius)
         self.lists = None  # to be built at the next step
+        self._wanderers = Settled(wanderers)
         self.spheres = Spheres(
             np.empty((count, 3)), balls.radius, balls.centre, balls.body, model.bodies.kind, model.dimension - 2
         )
@@ -507,8 +508,8 @@ class Neighbours:
             if strain * (self.largest + lists.base) < 0.3 * lists.base:
                 margin = lists.margin * (1.0 - strain) - strain * self.largest if strain else lists.margin
                 moved = team.share(
-                    wanderers, self._built, spheres.places, spheres.centre, spheres.body, rows, lists.reference,
-                    margin, ahead, self._moved, np.zeros(team.threads, dtype=np.int64),
+                    self._wanderers.call, self._built, spheres.places, spheres.centre, spheres.body, rows,
+                    lists.reference, margin, ahead, self._moved, np.zeros(team.threads, dtype=np.int64),
                 )  # fmt: skip
                 if moved == 0:
                     return

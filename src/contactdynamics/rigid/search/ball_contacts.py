@@ -253,16 +253,15 @@ def find_plane_contacts(spheres, flats, rules, position, outlook, old, at, out):
 
 
 @kernel
-def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out, counts, cuts, deep, meeting):
+def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out, ends, deep, meeting):
     """All active pairs, with the memory of the ``old`` ones, into ``out``; their number, and how many are of balls.
 
     More than its room: do it again. Each worker has some of the balls, and room for as many pairs as they had before
-    and some more; what they find is put together. ``counts`` (workers + 2,): where the rows of each end; ``cuts``
-    (workers + 1,): where they begin then; ``deep`` (threads, 3): the deepest of those that each thread looks at in the
-    end, see `deepest_pair`.
+    and some more; what they find is put together. ``ends`` (2, workers + 2): where the rows of each end, and where they
+    begin then; ``deep`` (threads, 3): the deepest of those that each thread looks at in the end, see `deepest_pair`.
     """
     thread, threads, balls, room = meeting.thread, meeting.threads, spheres.radius.size, out.first.size
-    workers = cuts.size - 1
+    workers, counts, cuts = ends.shape[1] - 2, ends[0], ends[1]
     worker, _ = own_part(meeting, workers)
     begin, end = own_part(meeting, balls)
     spare = SPARE + old.balls // (32 * workers)

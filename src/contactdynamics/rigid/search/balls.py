@@ -24,12 +24,12 @@ MEMORY = ("first", "second", "impulse", "moment", "status", "lost")
 ROOM = 1.05  # of arrays that follow the number of contacts, over what is needed
 
 
-def _exchange(team, out, counts, cuts, stage: int) -> None:
+def _exchange(team, out, ends, stage: int) -> None:
     """What the processes tell each other in `find_pairs`: the numbers, then the pairs of their balls."""
     if stage == COUNTED:
-        team.gather(np.arange(team.workers + 1), counts)
+        team.gather(np.arange(team.workers + 1), ends[0])
     else:
-        team.gather(cuts, out.first, out.second, *(getattr(out, name) for name in SCRATCH))
+        team.gather(ends[1, :-1], out.first, out.second, *(getattr(out, name) for name in SCRATCH))
 
 
 def turning(model) -> np.ndarray:
@@ -118,11 +118,10 @@ class BallSearch:
         position, old = model.bodies.position, self.found
         while True:
             out = self._spare
-            counts, cuts = np.zeros((2, team.workers + 2), dtype=np.int64)
-            cuts, deep = cuts[:-1], np.empty((team.threads, 3))
+            ends, deep = np.zeros((2, team.workers + 2), dtype=np.int64), np.empty((team.threads, 3))
             total, count = team.split(
-                partial(_exchange, team, out, counts, cuts), self._find, near.space, near.spheres, near.listed,
-                near.flats, self.rules, position, outlook, old, out, counts, cuts, deep,
+                partial(_exchange, team, out, ends), self._find, near.space, near.spheres, near.listed, near.flats,
+                self.rules, position, outlook, old, out, ends, deep,
             )  # fmt: skip
             if total <= len(out.first):
                 break
