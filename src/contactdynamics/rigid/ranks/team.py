@@ -59,6 +59,7 @@ class RankTeam(Team):
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
         self._address = ctypes.cast(self._function, ctypes.c_void_p).value
         self._changes, self._nobody, self._told = np.zeros(2 * GROUPS), np.zeros(0, dtype=bool), False
+        self._compiled = set()  # kernels that all processes have
 
     @property
     def alike(self) -> Team:
@@ -96,6 +97,7 @@ class RankTeam(Team):
         self._exchange, self._error = exchange, None
         common = (self.world.rank, self.world.ranks, self._address, self._changes, local)
         meetings = [RankMeeting(self._meetings[0].counters, k, self.threads, *common) for k in range(self.threads)]
+        self._compile(function, (*arguments, meetings[0]))
         try:
             result = self._run(function, arguments, meetings)
             if self._error is not None:
@@ -103,6 +105,13 @@ class RankTeam(Team):
         finally:
             self._exchange = None
         return result
+
+    def _compile(self, function, arguments) -> None:
+        """Let the first process compile a kernel before all call it: the others find it in the cache."""
+        if function not in self._compiled and hasattr(function, "compile"):  # else kernels are not compiled
+            self._compiled.add(function)
+            types = tuple(map(function.typeof_pyval, arguments))
+            self.world.first(lambda: function.compile(types))
 
     def _called(self, what: int) -> int:
         """Exchange; an error waits until the kernel is left, which zeros bring about."""
