@@ -13,13 +13,14 @@ line stands once on the page, up to blanks, with a mark {...} behind each number
 - `cdyn bench NAME ...`: as for runs; times, which differ between machines, within the ``factor`` of the block;
 - "python": a mark is an expression, for closed forms and constants of the package (`source(file, pattern)` finds one);
 - "published": what others have found; the work (``source``) is named on the page;
-- "given": what is chosen and not found, and no option: measures of a scene, arguments of a call, ranges of a plot;
-- "once": measured once by what the block tells (``how``), not by a command that is asked again.
+- "given": what is chosen and not found, and no option: measures of a scene, arguments of a call, ranges of a plot.
+
+What was measured and no command gives again has no place on a page.
 
 In every mark ": ..." is an expression with r (results), g (options), told(pattern) (by the run), math, np and what
 ``let`` of the block makes; "<" before it: at most that; "~": within a factor of 3 (what rounding leaves). A number
 holds to half of its last digit, or to the share ``within`` of the block for what differs between processors. In blocks
-of the last three words all numbers of the lines are meant. ``table`` is the beginning of the head of a table, ``cells``
+of the last two words all numbers of the lines are meant. ``table`` is the beginning of the head of a table, ``cells``
 an expression for each column ("" for none); row is the first cell, two numbers in a cell are a pair.
 
 ``slow`` computations take seconds; runs of more than a minute (``long``) and benchmarks are compared with ``--long``,
@@ -49,7 +50,7 @@ from page_numbers import NUMBER, POWER, Number, numbers_of, plain
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "claims"
 CLAIMS = ROOT / "docs" / "claims"
-TOLD = ("published", "given", "once")
+TOLD = ("published", "given")
 
 
 class Block(NamedTuple):
@@ -66,7 +67,6 @@ class Block(NamedTuple):
     factor: float = 0.0  # of times
     within: float = 0.0  # share by which a result may differ on other processors
     source: str = ""
-    how: str = ""
 
     @property
     def kind(self) -> str:
@@ -299,7 +299,7 @@ def check(claim: Claim, asked: argparse.Namespace, mark: str) -> tuple[bool | No
     """Whether a claim holds (None: not asked), and what was found."""
     block = claim.block
     if block.by in TOLD or asked.list:
-        return None, {"published": block.source, "once": block.how}.get(block.by, "")
+        return None, block.source
     if block.slow:
         value = computed(claim, mark)
     elif block.by == "python" or at_once(claim):
