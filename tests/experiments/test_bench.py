@@ -164,6 +164,7 @@ def test_lines_of_a_table_may_have_different_columns(scene):
 # ---- tolerance -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_piles_of_different_tolerances_are_poured_once_and_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(tolerance, "RELAXATION", 0.7)
     monkeypatch.setattr(tolerance, "WATCH", 0.3)
