@@ -17,7 +17,7 @@ def bodies_of(rng, m, d, sizes, dense=False):
     for size in sizes:
         root = rng.normal(size=(size, size + 2))
         blocks.append(root @ root.T)
-    mass = csr_array(block_diag(blocks))
+    mass = csr_array(block_diag([csr_array(block) for block in blocks]))
     jacobian = rng.normal(size=(m * d, mass.shape[0])) * (rng.random((m * d, mass.shape[0])) < 0.6)
     jacobian[::d, 0] = 1.0  # every contact sees inertia
     free, drift = rng.normal(size=mass.shape[0]), 0.1 * rng.normal(size=(m, d))

@@ -36,7 +36,9 @@ def linked_bodies(rng, m, n, d, friction, form="bodies", wide=0):
     drift = -(jacobian @ opening).reshape(m, d)
     drift[:, 0] += rng.uniform(0.1, 1.0, m)
     free = opening + 2.0 * rng.normal(size=n * s)
-    bodies = cd.BodyForm(sparse.csr_array(sparse.block_diag(mass)), jacobian, free, drift)
+    bodies = cd.BodyForm(
+        sparse.csr_array(sparse.block_diag([sparse.csr_array(part) for part in mass])), jacobian, free, drift
+    )
     problem = cd.ContactProblem.of_bodies(bodies, friction=np.full((m, 2), float(friction)))
     if form == "contacts":
         problem = cd.ContactProblem(problem.blocks.tocsr(), problem.velocity, problem.friction, problem.gap)

@@ -51,7 +51,7 @@ def free_directions(bodies: Bodies, dimension: int) -> np.ndarray:
 
 def _mass(bodies: Bodies, inverse, dimension: int):
     """M of the free bodies, sparse: mass and inertia in space."""
-    from scipy.sparse import block_diag, csr_array, diags_array
+    from scipy.sparse import bsr_array, csr_array, diags_array
 
     which = bodies.kind == FREE
     mass, inertia = bodies.mass[which], bodies.inertia[which]
@@ -64,7 +64,8 @@ def _mass(bodies: Bodies, inverse, dimension: int):
     turning[~turns] = np.linalg.pinv(inverse[which][~turns])  # of held axes, which `assemble` leaves out
     same = turns & (inertia == inertia[:, :1]).all(axis=1)  # in all axes
     turning[same] = inertia[same, 0, None, None] * np.eye(3)
-    blocks = [part for m, i in zip(mass, turning, strict=True) for part in (m * np.eye(3), (i + i.T) / 2)]
-    out = csr_array(block_diag(blocks, format="csr"))
+    blocks = np.stack([mass[:, None, None] * np.eye(3), (turning + turning.transpose(0, 2, 1)) / 2], axis=1)
+    count = 2 * len(mass)
+    out = csr_array(bsr_array((blocks.reshape(count, 3, 3), np.arange(count), np.arange(count + 1))))
     out.eliminate_zeros()
     return out
