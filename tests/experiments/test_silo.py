@@ -13,6 +13,14 @@ def test_the_law_is_found_in_its_own_rates(power):
     assert (k, scale, exponent) == pytest.approx((1.4, 0.6, power), rel=1e-9)
 
 
+def test_errors_of_the_law_are_those_of_rates_that_scatter():
+    opening, power, rng = np.array([5.5, 7.0, 9.0]), 1.5, np.random.default_rng(3)
+    rate = 0.6 * (opening - 1.4) ** power
+    error = np.array([0.02, 0.04, 0.03]) * rate
+    found = np.array([silo.beverloo(opening, rng.normal(rate, error), power) for _ in range(4000)])
+    assert silo.errors(opening, rate, error, power) == pytest.approx(found[:, [0, 2]].std(axis=0), rel=0.1)
+
+
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_the_bottom_leaves_the_opening_and_nothing_else(dimension):
     """No grain is nearer to the axis than the edge, and no point of the bottom beyond it is far from one."""
