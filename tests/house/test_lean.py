@@ -13,7 +13,7 @@ from numba.core import runtime, types
 from numba.core.compiler import Flags
 from numba.core.registry import cpu_target
 
-from contactdynamics import _lean
+from contactdynamics import _jit, _lean
 from contactdynamics._jit import kernel
 
 
@@ -175,7 +175,8 @@ def test_this_version_of_numba_is_built_as_was_guessed():
     assert cpu_target.typing_context.resolve_function_type.__module__ == _lean.__name__
 
 
-def test_garbage_is_collected_again_after_a_compilation():
+def test_garbage_is_collected_again_after_a_compilation(monkeypatch):
+    monkeypatch.setattr(_jit, "CACHE", None)  # compiled in each run of the test
     seen = []
 
     @kernel
