@@ -32,14 +32,8 @@ from .planar_rows import (
     AT,
     BN,
     BT,
-    EA,
-    EB,
     GAMMA,
     GLUE,
-    I11,
-    I12,
-    I22,
-    IT,
     KA,
     KB,
     MOMENT,
@@ -51,12 +45,8 @@ from .planar_rows import (
     RN,
     ROLL,
     RT,
-    W1T,
-    W2T,
-    W12,
     WNN,
     WNT,
-    WT,
     WTT,
     PlanarContacts,
     planar_contacts,
@@ -64,7 +54,7 @@ from .planar_rows import (
     twist,
     velocity,
 )
-from .planar_sweep import sweep_contacts
+from .planar_sweep import couple, sweep_contacts
 
 
 @kernel
@@ -128,27 +118,6 @@ def fill_contacts(touches, position, step, rows, laws, mobility, out):
 def same_pair(index, k):
     """Whether the touches k - 1 and k belong to the same two parts."""
     return index[k, touch.FIRST] == index[k - 1, touch.FIRST] and index[k, touch.SECOND] == index[k - 1, touch.SECOND]
-
-
-@kernel
-def couple(row, edge, k, mass):
-    """Fill in what the contacts k and k + 1 of one edge have in common.
-
-    Where they are so near to each other that W is all but singular, its inverse is nan, and no solution will be found
-    for both together.
-    """
-    ka, kb = row[k, KA], row[k, KB]
-    at, bt = 0.5 * (row[k, AT] + row[k + 1, AT]), 0.5 * (row[k, BT] + row[k + 1, BT])
-    wtt = mass + ka * at * at + kb * bt * bt
-    w12 = mass + ka * row[k, AN] * row[k + 1, AN] + kb * row[k, BN] * row[k + 1, BN]
-    w1t, w2t = ka * row[k, AN] * at + kb * row[k, BN] * bt, ka * row[k + 1, AN] * at + kb * row[k + 1, BN] * bt
-    # eliminate the slip where both stick: two equations are left
-    c11, c12, c22 = row[k, WNN] - w1t * w1t / wtt, w12 - w1t * w2t / wtt, row[k + 1, WNN] - w2t * w2t / wtt
-    det = c11 * c22 - c12 * c12
-    if not det > 1e-10 * row[k, WNN] * row[k + 1, WNN]:
-        det = np.nan
-    edge[k, EA], edge[k, EB], edge[k, W12], edge[k, W1T], edge[k, W2T], edge[k, WT] = at, bt, w12, w1t, w2t, wtt
-    edge[k, IT], edge[k, I11], edge[k, I12], edge[k, I22] = 1.0 / wtt, c22 / det, -c12 / det, c11 / det
 
 
 @kernel
