@@ -969,27 +969,26 @@ def test_helpers_of_the_accelerated_solver(moment):
             wanted = rows[k, :6] + beta * (rows[k, :6] - old[k]) if there and beta > 0 else rows[k, :6]
             assert c.rows[k, :6] == pytest.approx(wanted)
             assert np.array_equal(scratch.rows[k], rows[k, :6] if there else old[k], equal_nan=True)
-    # The few: all contacts, of all kinds, of bodies that a contact with a large share acts on; their bodies all move.
+    # The few: all contacts, of all kinds, of free bodies that a contact with a large share acts on, and their bodies.
     # The shares that may stay as they are are those whose power of two, and all below it, add up to less than allowed.
-    hot, small = set(), 0.0
+    hot, small, free = set(), 0.0, set(scratch.movable.tolist())
     for contacts, plan in c.kinds:
         plan.shares[:] = np.where(rng.random(len(plan.shares)) < 0.1, 0.5, 1e-3) * rng.uniform(
             1.0, 1.9, len(plan.shares)
         )
         for k, share in enumerate(plan.shares):
-            hot |= {int(contacts.a[k]), int(contacts.b[k])} if share >= 0.5 else set()
+            hot |= {int(contacts.a[k]), int(contacts.b[k])} & free if share >= 0.5 else set()
             small += share if share < 0.5 else 0.0
-    solvers.choose_few(table(c.kinds), scratch, small + 0.4, 0)
+    counts = solvers.choose_few(c.rows, table(c.kinds), scratch, small + 0.4, 0, ALONE)
     moving, total = set(hot), 0
     for contacts, plan in c.kinds:
         chosen = [k for k in range(len(contacts.a)) if {int(contacts.a[k]), int(contacts.b[k])} & hot]
-        moving |= {int(b) for k in chosen for b in (contacts.a[k], contacts.b[k])}
+        moving |= {int(b) for k in chosen for b in (contacts.a[k], contacts.b[k])} & free
         total += len(chosen)
-        assert plan.few_cuts[-1] == len(chosen) and (plan.few_cuts[0] == 0)
-        for group in range(2 * GROUPS):
-            among, few = (x[y[group] : y[group + 1]].tolist() for x, y in (plan[:2], plan[2:4]))
-            assert few == [k for k in among if k in chosen]
-    assert scratch.found.tolist() == [total, len(moving)]
+        for group in range(2 * GROUPS + 1):
+            begin, end = plan.cuts[group : group + 2]
+            assert plan.few[begin : plan.few_ends[group]].tolist() == [k for k in plan.order[begin:end] if k in chosen]
+    assert counts == (total, c.m + c.g) and scratch.found[0].tolist() == [*counts, len(moving)]
     assert scratch.bodies[: len(moving)].tolist() == sorted(moving)
 
 

@@ -1,6 +1,7 @@
 """Several threads: the same bits in every stage of a step, as many as a scene is worth, and none left behind."""
 
 import gc
+import math
 import os
 import subprocess
 import sys
@@ -12,7 +13,8 @@ import ranks_program
 
 import contactdynamics as cd
 from contactdynamics._jit import kernel
-from contactdynamics.rigid import contact_set, neighbours, simulation
+from contactdynamics.rigid import contact_set, neighbours, simulation, solvers
+from contactdynamics.rigid.entries import table
 from contactdynamics.rigid.ranks import PAYS
 from contactdynamics.rigid.space import OPEN
 from contactdynamics.rigid.threads import ALONE, Team, cores, meet
@@ -61,6 +63,40 @@ def test_neighbour_lists_are_built_by_all_threads(spacing):
         assert lists.start.tolist() == one.start.tolist() and lists.count.tolist() == one.count.tolist()
         for begin, count in zip(one.start, one.count, strict=False):
             assert lists.other[begin : begin + count].tolist() == one.other[begin : begin + count].tolist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_threads_choose_the_same_contacts(seed):
+    """Also those that sink; the largest power of two below which losses add up to no more than allowed is the bound."""
+    sim = cd.Simulation(ranks_program.scene(), time_step=1e-3)
+    for _ in range(30):
+        sim.step()
+    rng, kinds = np.random.default_rng(seed), (sim.contact_set.equations[0].kind,)
+    contacts, plan = kinds[0]
+    scratch = solvers.scratch_arrays(sim.rows, 1)
+    plan.shares[:] = np.exp(rng.normal(-20.0, 8.0, len(plan.shares)))
+    plan.shares[rng.random(len(plan.shares)) < 0.05] = (np.inf, 0.0, 5e-324)[seed]
+    for allowed in (0.0, 1e-7, np.median(plan.shares), 1e300, np.inf, np.nan):
+        limit = math.inf  # none is small enough for another bound
+        for exponent in range(-1022, 1024):
+            if math.fsum(plan.shares[plan.shares < 2.0 ** min(exponent + 1, 1023)]) > allowed:
+                limit = 2.0**exponent
+                break
+        hot = np.zeros(len(sim.rows), dtype=bool)
+        hot[contacts.a[plan.shares >= limit]] = hot[contacts.b[plan.shares >= limit]] = True
+        hot &= scratch.free
+        some = hot[contacts.a] | hot[contacts.b]
+        near = np.zeros_like(hot)
+        near[contacts.a[some]] = near[contacts.b[some]] = True
+        for threads in (1, 2, 3, 8):
+            plan.few[:], scratch.hot[:], scratch.near[:], scratch.losses[:] = 0, True, True, 99
+            arguments = sim.rows, table(kinds), scratch, allowed, 0
+            assert Team(threads).share(solvers.choose_few, *arguments) == (np.count_nonzero(some), len(some))
+            for begin, end, after in zip(plan.cuts, plan.few_ends, plan.cuts[1:], strict=False):
+                assert plan.few[begin:end].tolist() == [k for k in plan.order[begin:after] if some[k]]
+            begins = [len(scratch.movable) * k // threads for k in range(threads)]
+            bodies = [scratch.bodies[b : b + n] for b, n in zip(begins, scratch.found[:, 2], strict=False)]
+            assert np.concatenate(bodies).tolist() == np.flatnonzero(near & scratch.free).tolist()
 
 
 def test_auto_takes_all_cores_for_what_is_large():

@@ -291,7 +291,7 @@ def tally_kind(rows, mobility, kinds, at, some, sums, sign):
     plan, found = common(kinds, at).plan, np.empty((1, 8))
     for n in range(some.size):
         plan.few[n] = some[n]
-    plan.few_cuts[0], plan.few_cuts[1] = 0, some.size
+    plan.few_ends[0] = some.size
     measure_groups(kinds, at, (rows, mobility, 0, 1, True, found))
     e, s, w, l = found[0, 0], found[0, 1], found[0, 2], found[0, 3]
     b, k, c, d = found[0, 4], found[0, 5], found[0, 6], found[0, 7]

@@ -6,6 +6,7 @@ by group, in a fixed order, so that the number of threads changes no bit. ``kind
 kinds, and what they do is called by its address: see `entries`.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from numba import types
 from .._jit import kernel
 from .entries import MEASURE, MOBILITY, NUMBERS, SWEEP, TABLE, by_address, common, there
 from .equations.contract import ALL, GROUPS, SHARED, measure, sweep
-from .threads import after_choice, after_groups, after_measure, before_choice, meet, own_part, part
+from .threads import CHOSEN, MARKED, MEASURED, SUMMED, after_groups, meet, own_part, part, share_out
 
 LEFT = 100.0  # times the tolerance: what contacts may lose, over the kinetic size of what they do
 EXACT = 1e-8  # residual that is enough whatever is left: arches multiply forces, and 1e-11 is beyond numbers
@@ -22,20 +23,24 @@ FINER = 1e-3  # of the tolerance: how far a small scene is solved
 FINEST = 1e-12  # residual beyond which nothing is improved: only roundings would change
 LOOK = 30  # sweeps after which their rate is looked at, where another method is at hand
 PATIENCE = 150  # sweeps in which the extrapolation must halve the residual
+LINE = 64  # bytes of a line of cache
 
 
 class Scratch(NamedTuple):
     """What a solver notes of the bodies; room for N of them."""
 
     rows: np.ndarray  # (N, 6) velocities of the last iterate
-    bodies: np.ndarray  # (N,) the bodies of the contacts that need work
+    bodies: np.ndarray  # (N,) the bodies of the contacts that need work: of each thread, from its part of `movable` on
     movable: np.ndarray  # the bodies that contacts can move; of those processes that share them, a process's own
+    free: np.ndarray  # (N,) whether a body is among them
     pushed: np.ndarray  # the same of all, for the kinetic size; none where processes put it together
-    mark: np.ndarray  # (N,)
+    hot: np.ndarray  # (N,) that a contact acts on which needs work; behind them LINE for each thread
+    near: np.ndarray  # the same that a contact of a hot body acts on
+    losses: np.ndarray  # (GROUPS, 2048) what contacts lose, thread by thread: see `add_losses`
     changes: np.ndarray  # (2, ALL) of this and the last sweep, by group
     sums: np.ndarray  # (kinds, ALL, 8) parts of the residual; room for all kinds of the scene
     pushes: np.ndarray  # (2 GROUPS,) parts of the kinetic size of what the contacts do
-    found: np.ndarray  # (2,) numbers of contacts and bodies that need work
+    found: np.ndarray  # (GROUPS, 3) thread by thread: contacts that need work, all, bodies that need work
 
 
 class Solution(NamedTuple):
@@ -51,12 +56,22 @@ class Solution(NamedTuple):
 
 def scratch_arrays(rows: np.ndarray, kinds: int) -> Scratch:
     """Scratch arrays for a solver of the bodies ``rows`` (N, 8) and so many kinds of equations."""
-    n, movable = len(rows), np.flatnonzero(rows[:, 6]).astype(np.uint32)
+    n, free = len(rows), rows[:, 6] > 0.0
+    movable = np.flatnonzero(free).astype(np.uint32)
+    hot, near = (np.zeros(n + LINE * GROUPS, dtype=np.bool_) for _ in range(2))
     return Scratch(
-        np.empty((n, 6)), np.empty(n, dtype=np.uint32), movable, movable,
-        np.zeros(n, dtype=np.int8), np.zeros((2, ALL)), np.zeros((kinds, ALL, 8)),
-        np.zeros(2 * GROUPS), np.zeros(2, dtype=np.int64),
+        np.empty((n, 6)), np.empty(n, dtype=np.uint32), movable, free, movable, hot, near,
+        np.zeros((GROUPS, 2048), dtype=np.int64), np.zeros((2, ALL)), np.zeros((kinds, ALL, 8)),
+        np.zeros(2 * GROUPS), np.zeros((GROUPS, 3), dtype=np.int64),
     )  # fmt: skip
+
+
+@kernel
+def own_groups(meeting, parity):
+    """The groups of a worker of this parity: the first, and that after the last. The last worker has the shared one."""
+    first, after = own_part(meeting, GROUPS)
+    begin, end = parity * GROUPS + first, parity * GROUPS + after
+    return begin, end + (end == SHARED)
 
 
 @kernel
@@ -64,10 +79,10 @@ def sweep_kind(place, rows, mobility, first, after, few, beta, changes):
     """Sweep over the contacts of the kind at a ``place`` in the groups from ``first`` on, before ``after``."""
     kind = there(place)
     contacts, plan = kind.contacts, kind.plan
-    order, cuts = (plan.few, plan.few_cuts) if few else (plan.order, plan.cuts)
+    order, cuts, ends = (plan.few, plan.cuts, plan.few_ends) if few else (plan.order, plan.cuts, plan.cuts[1:])
     for group in range(first, after):
-        if cuts[group] < cuts[group + 1]:
-            some = order[cuts[group] : cuts[group + 1]]
+        if cuts[group] < ends[group]:
+            some = order[cuts[group] : ends[group]]
             changes[group] += sweep(rows, mobility, contacts, some, beta, plan.last)
 
 
@@ -126,82 +141,125 @@ def extrapolate(rows, bodies, last, beta):
 
 
 @kernel
-def small_enough(parts, allowed):
-    """The power of two below which the shares together are at most ``allowed``; ``parts`` (2048,) by exponent."""
+def add_losses(order, begin, end, shares, out):
+    """Add what contacts lose to ``out`` (2048,), by the exponent of each of the ``shares`` (m,).
+
+    In whole numbers, the 32 leading bits of each: their sum is the same in any order, and there is room for 2^31 of
+    them. Those of the contacts ``order`` from ``begin`` on, before ``end``.
+    """
+    bits = shares.view(np.uint64)
+    for at in range(begin, end):
+        one = bits[order[at]]
+        out[(one >> np.uint64(52)) & np.uint64(2047)] += np.int64(
+            (one >> np.uint64(21)) & np.uint64(0x7FFFFFFF) | np.uint64(0x80000000)
+        )
+
+
+@kernel
+def small_enough(losses, allowed):
+    """The power of two below which the shares together are at most ``allowed``.
+
+    ``losses`` (threads, 2048): see `add_losses`. Shares that sink have no bound; below the first power there is none.
+    """
     total = 0.0
-    for n in range(2048):
-        total += parts[n]
-        if total > allowed:
-            return 2.0 ** (n - 1023) if n < 2047 else np.inf
+    for n in range(1, 2048):
+        parts = 0
+        for thread in range(losses.shape[0]):
+            parts += losses[thread, n]
+        if parts > 0:
+            total += math.ldexp(parts, n - 1054)
+            if total > allowed:
+                return math.ldexp(1.0, n - 1023) if n < 2047 else np.inf
     return np.inf
 
 
 @kernel
-def add_parts(shares, parts):
-    """Add the ``shares`` (m,) of what is lost to ``parts`` (2048,), by their exponent."""
-    exponent = shares.view(np.int64)
-    for k in range(shares.size):
-        parts[exponent[k] >> 52] += shares[k]
+def mark_bodies(a, b, order, begin, end, shares, limit, free, hot, spare):
+    """Mark the free bodies of those contacts with a share above ``limit`` as ``hot``.
+
+    No branch, which nobody could foresee: where there is nothing to mark, it is the place ``spare``. Threads that mark
+    one body at the same time write the same.
+    """
+    for at in range(begin, end):
+        k = order[at]
+        i, j, above = np.uint64(a[k]), np.uint64(b[k]), shares[k] >= limit
+        hot[i if above & free[i] else spare] = True
+        hot[j if above & free[j] else spare] = True
 
 
 @kernel
-def mark_bodies(a, b, shares, limit, mark):
-    """Mark the bodies of the contacts with a share above ``limit``; no branch, which nobody could foresee."""
-    for k in range(shares.size):
-        hot = np.int8(shares[k] >= limit)
-        mark[a[k]] |= hot
-        mark[b[k]] |= hot
+def choose(a, b, plan, group, hot, near, spare):
+    """The contacts of hot bodies in a ``group`` into ``plan.few``; marks all their bodies as ``near``.
 
-
-@kernel
-def choose(a, b, plan, mark):
-    """The contacts of marked bodies into ``plan.few``; marks their other bodies. Returns their number.
-
-    No branches on what the processor could not foresee: what is not chosen is written over by the next.
+    Returns their number. No branches either: what is not chosen is written over by the next.
     """
     few, order = plan.few, plan.order
-    count = 0
-    for group in range(ALL):
-        plan.few_cuts[group] = count
-        for at in range(plan.cuts[group], plan.cuts[group + 1]):
-            k = order[at]
-            i, j = a[k], b[k]
-            taken = (mark[i] | mark[j]) & np.int8(1)
-            few[count] = k
-            count += taken
-            near = taken << np.int8(1)  # 2 for a neighbour: its velocity changes, its other contacts wait
-            mark[i] |= near
-            mark[j] |= near
-    plan.few_cuts[ALL] = count
-    return count
+    begin = count = plan.cuts[group]
+    for at in range(begin, plan.cuts[group + 1]):
+        k = order[at]
+        i, j = np.uint64(a[k]), np.uint64(b[k])
+        taken = hot[i] | hot[j]
+        few[count] = k
+        count += taken
+        near[i if taken else spare] = True
+        near[j if taken else spare] = True
+    plan.few_ends[group] = count
+    return count - begin
 
 
 @kernel
-def choose_few(kinds, scratch, allowed, shared):
+def choose_few(rows, kinds, scratch, allowed, shared, meeting):
     """Choose the contacts of all bodies that some contact acts on whose share is not among the smallest ones.
 
-    These, together at most ``allowed``, may stay as they are. The last ``shared`` rows are always among the bodies.
+    These, together at most ``allowed``, may stay as they are. Bodies that do not move carry nothing from one of their
+    contacts to another. The last ``shared`` rows are always among the bodies. Each worker chooses among the contacts of
+    its groups. Returns the number of those chosen and of all; those of bodies are in ``scratch.found``.
     """
-    mark, chosen, parts = scratch.mark, scratch.bodies, np.zeros(2048)
-    for at in range(len(kinds)):
-        add_parts(common(kinds, at).plan.shares, parts)
-    limit = small_enough(parts, allowed)
-    for body in range(mark.size):
-        mark[body] = 0
-    for at in range(len(kinds)):
-        one = common(kinds, at)
-        mark_bodies(one.a, one.b, one.plan.shares, limit, mark)
-    for body in range(mark.size - shared, mark.size):
-        mark[body] = 2
-    contacts, bodies = 0, 0
-    for at in range(len(kinds)):
-        one = common(kinds, at)
-        contacts += choose(one.a, one.b, one.plan, mark)
-    for body in range(mark.size):
-        if mark[body]:
-            chosen[bodies] = body
-            bodies += 1
-    scratch.found[0], scratch.found[1] = contacts, bodies
+    thread, n, free, hot, near = meeting.thread, rows.shape[0], scratch.free, scratch.hot, scratch.near
+    losses, spare = scratch.losses, np.uint64(n + LINE * thread)
+    first, after = part(n, meeting)
+    for body in range(first, after):
+        hot[body] = False
+        near[body] = body >= n - shared
+    for exponent in range(losses.shape[1]):
+        losses[thread, exponent] = 0
+    for parity in range(2):
+        begin, end = own_groups(meeting, parity)
+        for at in range(len(kinds)):
+            plan = common(kinds, at).plan
+            add_losses(plan.order, plan.cuts[begin], plan.cuts[end], plan.shares, losses[thread])
+    share_out(meeting, rows, SUMMED)
+    limit = small_enough(losses[: meeting.threads], allowed)
+    for parity in range(2):
+        begin, end = own_groups(meeting, parity)
+        for at in range(len(kinds)):
+            one = common(kinds, at)
+            plan = one.plan
+            mark_bodies(
+                one.a, one.b, plan.order, plan.cuts[begin], plan.cuts[end], plan.shares, limit, free, hot, spare
+            )
+    share_out(meeting, rows, MARKED)
+    contacts, every = 0, 0
+    for parity in range(2):
+        begin, end = own_groups(meeting, parity)
+        for at in range(len(kinds)):
+            one = common(kinds, at)
+            every += one.plan.cuts[end] - one.plan.cuts[begin]
+            for group in range(begin, end):
+                contacts += choose(one.a, one.b, one.plan, group, hot, near, spare)
+    found, bodies, movable = scratch.found, scratch.bodies, scratch.movable
+    found[thread, 0], found[thread, 1] = contacts, every
+    share_out(meeting, rows, CHOSEN)
+    first, after = part(movable.size, meeting)
+    count = first
+    for k in range(first, after):
+        bodies[count] = movable[k]
+        count += near[movable[k]]
+    found[thread, 2] = count - first
+    contacts, every = 0, 0
+    for other in range(meeting.threads):
+        contacts, every = contacts + found[other, 0], every + found[other, 1]
+    return contacts, every
 
 
 @kernel
@@ -209,14 +267,14 @@ def measure_kind(place, rows, mobility, first, after, few, sums):
     """The sums of the residual over the contacts of the kind at a ``place``, by group, into ``sums`` (ALL, 8)."""
     kind = there(place)
     contacts, plan = kind.contacts, kind.plan
-    order, cuts = (plan.few, plan.few_cuts) if few else (plan.order, plan.cuts)
+    order, cuts, ends = (plan.few, plan.cuts, plan.few_ends) if few else (plan.order, plan.cuts, plan.cuts[1:])
     for group in range(first, after):
         one = sums[group]
         for part_ in range(8):
             one[part_] = 0.0
         one[3] = -1.0
-        if cuts[group] < cuts[group + 1]:
-            some = order[cuts[group] : cuts[group + 1]]
+        if cuts[group] < ends[group]:
+            some = order[cuts[group] : ends[group]]
             e, s, w, l, b, k, c, d = measure(rows, mobility, contacts, some, plan.shares)
             one[0], one[1], one[2], one[3], one[4], one[5], one[6], one[7] = e, s, w, l, b, k, c, d
 
@@ -240,13 +298,12 @@ def push_size(rows, free, movable, first, after, out):
 @kernel
 def measure_all(rows, mobility, kinds, goal, scratch, meeting):
     """The errors as a `Solution`, the size of what the contacts do, and how many of them sink."""
-    first, after = own_part(meeting, GROUPS)
     for parity in range(2):
-        begin, end = parity * GROUPS + first, parity * GROUPS + after
-        push_size(rows, goal.free, scratch.pushed, begin, end, scratch.pushes)
+        begin, end = own_groups(meeting, parity)
+        push_size(rows, goal.free, scratch.pushed, begin, min(end, SHARED), scratch.pushes)
         for at in range(len(kinds)):
-            measure_groups(kinds, at, (rows, mobility, begin, end + (end == SHARED), False, scratch.sums[at]))
-    after_measure(meeting, rows)
+            measure_groups(kinds, at, (rows, mobility, begin, end, False, scratch.sums[at]))
+    share_out(meeting, rows, MEASURED)
     found, push, sinking = judge(goal, scratch.sums[: len(kinds)], scratch.pushes)
     meet(meeting, rows)  # the sums are read: they may be written again
     return found, push, sinking
@@ -273,15 +330,6 @@ def judge(goal, sums, pushes):
     relative = bipotential / work if work > 0.0 else 0.0
     left = lost / push if push > 0.0 else (np.inf if lost > 0.0 else 0.0)
     return Solution(0, np.sqrt(error / scale), left, which, worst, relative), push, sinking
-
-
-@kernel
-def number(kinds):
-    """Contacts of all kinds."""
-    total = 0
-    for at in range(len(kinds)):
-        total += common(kinds, at).a.size
-    return total
 
 
 @kernel
@@ -364,13 +412,14 @@ def accelerated_sweeps(rows, mobility, kinds, few, scratch, count, target, t, la
     ``few``: over the contacts that need work. ``t`` is the momentum (1 at a start) and ``last`` the change of the sweep
     before; restarted when the change grows. Returns the number of sweeps, t and the last change.
     """
-    bodies = scratch.bodies[: scratch.found[1]] if few else scratch.movable
-    first, after = part(bodies.size, meeting)
+    first, after = part(scratch.movable.size, meeting)
+    some = scratch.bodies[first : first + scratch.found[meeting.thread, 2]]
+    bodies = some if few else scratch.movable[first:after]
     done = 0
     while done < count and (done == 0 or last > target):
         new = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         beta = (t - 1.0) / new
-        extrapolate(rows, bodies[first:after], scratch.rows, beta)
+        extrapolate(rows, bodies, scratch.rows, beta)
         meet(meeting, rows)
         t = new
         change = sweep_all(rows, mobility, kinds, few, beta, scratch.changes[done % 2], meeting)
@@ -393,9 +442,8 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
     """
     found, best, tolerance, wanted = Solution(0, 0.0, 0.0, 0, -1, 0.0), np.inf, goal.tolerance, 0.0
     done, since, count, met, target = 0, 0, 1, goal.max_iterations, 0.0
-    contacts = number(kinds)
     more = goal.polish
-    no = contacts < 0  # a constant would be a type of its own, and all that it is given to compiled twice
+    no = more < 0  # a constant would be a type of its own, and all that it is given to compiled twice
     if goal.max_iterations == 0:
         found, _, _ = measure_all(rows, mobility, kinds, goal, scratch, meeting)
     few, fresh, plain, t, last = no, True, not goal.ahead, 1.0, np.inf
@@ -434,18 +482,14 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
             plain, since, fresh = not plain, done, True
         if plain:
             continue
-        if meeting.thread == 0:
-            before_choice(meeting)
-            choose_few(kinds, scratch, 0.5 * LEFT * tolerance * push, goal.shared)
-            scratch.found[1] = after_choice(meeting, scratch.bodies, scratch.found[1])
-        meet(meeting, rows)
+        chosen, contacts = choose_few(rows, kinds, scratch, 0.5 * LEFT * tolerance * push, goal.shared, meeting)
         fresh = few
         # A round over few contacts may push the residual outwards only; then, where most contacts need work, and where
         # contacts sink, go on over all, with the momentum gained.
         if (
             goal.rest
             or found.left <= LEFT * tolerance
-            or 2 * scratch.found[0] > contacts
+            or 2 * chosen > contacts
             or (few and residual > 0.5 * before)
             or residual <= tolerance
         ):

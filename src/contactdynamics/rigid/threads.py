@@ -5,10 +5,9 @@ wait spin, and after a while sleep, so that a core is free for the one that they
 others are let go: their results are not used. Sums are taken in `BLOCKS`, whatever the number of threads.
 
 Workers see each other's work in a few places only, the *verbs* below: which part of a loop is a worker's own
-(`own_part`), what comes after its part of a stage (`share_out`); and in a solver, after its groups of one parity
-(`after_groups`), after its part of the residual (`after_measure`), before and after the choice of contacts that need
-more work. For threads each of them is a meeting, or nothing. For processes, `ranks.team` enters what they do, by the
-type of the meeting: which it is follows when the kernel is compiled.
+(`own_part`), what comes after its part of a stage (`share_out`); and in a sweep, after its groups of one parity
+(`after_groups`). For threads the latter are meetings. For processes, `ranks.team` enters what they do, by the type of
+the meeting: which it is follows when the kernel is compiled.
 """
 
 import contextlib
@@ -27,6 +26,9 @@ from .fetch import lines
 
 BLOCKS, LEAST = 16, 64  # parts of a loop in which sums are taken, whatever the number of threads; their least length
 COUNTED, FOUND = range(2)  # where workers of a search see each other's work: their numbers, then what they found
+# Where those of a solver do: their groups of either parity are swept, their part is measured, what their contacts lose
+# is summed up, their bodies that need work are marked, their contacts that do are chosen.
+EVEN, ODD, MEASURED, SUMMED, MARKED, CHOSEN = range(6)
 COME, STOP, ROUND, JOB, DONE = 0, 1, 8, 16, 24  # places in the array of counters, on lines of cache of their own
 PAUSE = 40_000  # looks, 30 us: by then the first thread has left Python, of which there is one at a time
 NAPS = 30  # short sleeps, of some 60 us each, before a thread without work waits for a bell
@@ -133,9 +135,6 @@ class Verbs(NamedTuple):
     own_part: object  # (meeting, count) -> first and after: which of the ``count`` parts of a loop are its own
     share_out: object  # (meeting, rows, stage): its part of a stage is done, for all to see: see `Team.split`
     after_groups: object  # (meeting, rows, parity, changes): its groups of this parity are swept
-    after_measure: object  # (meeting, rows): its sums of the residual are there
-    before_choice: object  # (meeting,): all must know what every contact loses
-    after_choice: object  # (meeting, bodies, count) -> count: the bodies of the contacts chosen, its own ones first
 
 
 @kernel
@@ -145,26 +144,9 @@ def _meet_after_groups(meeting, rows, parity, changes):
 
 
 @kernel
-def _nothing(meeting):
-    """Threads share what there is."""
-
-
-@kernel
-def _all(meeting, bodies, count):
-    """All bodies: threads share them."""
-    return count
-
-
-@kernel
 def _part_of(meeting, count):
     """Neighbouring groups, the same of both parities: see `order`."""
     return part(count, meeting)
-
-
-@kernel
-def _meet_after_measure(meeting, rows):
-    """All sums are there."""
-    meet(meeting, rows)
 
 
 @kernel
@@ -173,7 +155,7 @@ def _meet_after_stage(meeting, rows, stage):
     meet(meeting, rows)
 
 
-VERBS = {Meeting: Verbs(_part_of, _meet_after_stage, _meet_after_groups, _meet_after_measure, _nothing, _all)}
+VERBS = {Meeting: Verbs(_part_of, _meet_after_stage, _meet_after_groups)}
 
 
 def _verb(name: str):
@@ -190,7 +172,7 @@ def _verb(name: str):
     return verb
 
 
-own_part, share_out, after_groups, after_measure, before_choice, after_choice = map(_verb, Verbs._fields)
+own_part, share_out, after_groups = map(_verb, Verbs._fields)
 
 
 class Team:

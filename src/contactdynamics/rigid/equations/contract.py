@@ -49,8 +49,8 @@ class Plan(NamedTuple):
 
     order: np.ndarray  # (m,) the contacts in the order of a sweep, even slabs, odd ones, shared ones: see `order`
     cuts: np.ndarray  # (ALL + 1,) where the groups begin in it
-    few: np.ndarray  # (m,) those that need work, in the order of a sweep; before the solution, scratch of `order`
-    few_cuts: np.ndarray  # (ALL + 1,)
+    few: np.ndarray  # (m,) those that need work, where their group begins; before the solution, scratch of `order`
+    few_ends: np.ndarray  # (ALL,) where these of each group end
     shares: np.ndarray  # (m,) what each contact loses, J; inf where it sinks
     last: np.ndarray  # (m, 3) impulse of the last iterate; (m, 6) with the moment where there may be one
 

@@ -50,14 +50,15 @@ def head(table, count: int):
 
 def plan_arrays(room: int, unknowns: int) -> Plan:
     """A plan for ``room`` contacts of so many unknowns."""
-    places, cuts = [np.empty(room, dtype=np.uint32) for _ in range(2)], [np.zeros(ALL + 1, dtype=np.int64)] * 2
-    return Plan(places[0], cuts[0], places[1], cuts[1].copy(), np.empty(room), np.empty((room, unknowns)))
+    order, few = (np.empty(room, dtype=np.uint32) for _ in range(2))
+    cuts, ends = (np.zeros(n, dtype=np.int64) for n in (ALL + 1, ALL))
+    return Plan(order, cuts, few, ends, np.empty(room), np.empty((room, unknowns)))
 
 
 def planned(plan: Plan, count: int) -> Plan:
     """The plan of the first ``count`` contacts."""
-    order, cuts, few, few_cuts, shares, last = plan
-    return Plan(order[:count], cuts, few[:count], few_cuts, shares[:count], last[:count])
+    order, cuts, few, few_ends, shares, last = plan
+    return Plan(order[:count], cuts, few[:count], few_ends, shares[:count], last[:count])
 
 
 class Held:

@@ -13,9 +13,7 @@ from numba import config, types
 from numba.extending import intrinsic
 
 from ..._jit import kernel
-from ..threads import VERBS, Verbs, meet
-
-EVEN, ODD, MEASURED, CHOICE = range(4)  # what the function of Python is called for
+from ..threads import ODD, VERBS, Verbs, meet
 
 
 class RankMeeting(NamedTuple):
@@ -28,7 +26,6 @@ class RankMeeting(NamedTuple):
     ranks: int
     call: int  # address of the function of Python
     changes: np.ndarray  # (2 GROUPS,) on their way
-    local: np.ndarray  # (N,) bodies that contacts of this process act on
 
 
 @intrinsic
@@ -82,32 +79,7 @@ def _after_groups(meeting, rows, parity, changes):
     meet(meeting, rows)
 
 
-@kernel
-def _after_measure(meeting, rows):
-    """Put the sums together."""
-    meet(meeting, rows)
-    if meeting.thread == 0:
-        _call(meeting.call, MEASURED)
-    meet(meeting, rows)
-
-
-@kernel
-def _before_choice(meeting):
-    """Put together what the contacts lose; called by the first thread alone."""
-    _call(meeting.call, CHOICE)
-
-
-@kernel
-def _after_choice(meeting, bodies, count):
-    """Keep the bodies that contacts of this process act on."""
-    kept = 0
-    for k in range(count):
-        bodies[kept] = bodies[k]
-        kept += meeting.local[bodies[k]]
-    return kept
-
-
-VERBS[RankMeeting] = Verbs(_own_part, _share_out, _after_groups, _after_measure, _before_choice, _after_choice)
+VERBS[RankMeeting] = Verbs(_own_part, _share_out, _after_groups)
 
 
 @kernel

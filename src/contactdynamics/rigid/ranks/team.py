@@ -8,7 +8,8 @@ each other's work (`threads.Verbs`) they call a function of Python, which sends 
 - after the even groups and after the odd ones, the rows of the bodies on the border of two domains;
 - with the latter, the change made by the sweep, group by group;
 - after the residual was measured, its sums by group and the kinetic size of each body's push;
-- before contacts that need more work are chosen, what each contact loses;
+- where contacts that need more work are chosen, the sums of what contacts lose by their size, and which bodies on a
+  border are marked;
 - at the end, all velocities, and the rows of all contacts.
 
 Sums are those of one process, in the same order: the number of processes changes no bit.
@@ -23,9 +24,9 @@ import numpy as np
 from ...errors import InputError
 from ..equations import diagonal_rows, full, planar_rows, spatial_rows
 from ..equations.contract import GROUPS, SHARED
-from ..threads import Team
+from ..threads import CHOSEN, MARKED, MEASURED, ODD, SUMMED, Team
 from . import domains
-from .meeting import CHOICE, MEASURED, ODD, RankMeeting, pack_rows, push_terms, sum_terms, unpack_rows
+from .meeting import RankMeeting, pack_rows, push_terms, sum_terms, unpack_rows
 
 MANY = 2000  # contacts of a scene in which a rank that has none is told
 # What sweeps change of a contact: arrays and their columns.
@@ -42,7 +43,6 @@ UNKNOWNS = {
         ("law", slice(spatial_rows.MOMENT, spatial_rows.MOMENT + 3)), STATUS,
     ),
 }  # fmt: skip
-LOSSES = (("shares", None),)
 
 
 class RankTeam(Team):
@@ -58,7 +58,7 @@ class RankTeam(Team):
         self._job, self._exchange, self._error, self._own = None, None, None, None
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
         self._address = ctypes.cast(self._function, ctypes.c_void_p).value
-        self._changes, self._nobody, self._told = np.zeros(2 * GROUPS), np.zeros(0, dtype=bool), False
+        self._changes, self._told = np.zeros(2 * GROUPS), False
         self._compiled = set()  # kernels that all processes have
 
     @property
@@ -90,12 +90,12 @@ class RankTeam(Team):
 
         Such a kernel may be settled for other meetings: for those of processes it is called as any other.
         """
-        return self._run_all(exchange, getattr(function, "kernel", function), arguments, self._nobody)
+        return self._run_all(exchange, getattr(function, "kernel", function), arguments)
 
-    def _run_all(self, exchange, function, arguments, local):
+    def _run_all(self, exchange, function, arguments):
         """The result of a kernel on the threads of this process, which talk to those of others by ``exchange``."""
         self._exchange, self._error = exchange, None
-        common = (self.world.rank, self.world.ranks, self._address, self._changes, local)
+        common = (self.world.rank, self.world.ranks, self._address, self._changes)
         meetings = [RankMeeting(self._meetings[0].counters, k, self.threads, *common) for k in range(self.threads)]
         self._compile(function, (*arguments, meetings[0]))
         try:
@@ -157,6 +157,19 @@ class RankTeam(Team):
         world.wait(requests + [world.sum(array) for array in sums])
         unpack_rows(into.box, into.bodies, rows)
 
+    def pass_marks(self, marks, *sums) -> None:
+        """Mark those bodies on a border (`marks`: of all) that another process has marked; add up the ``sums``."""
+        world, boxes = self.world, []
+        requests = [world.sum(array) for array in sums]
+        for parity, (bodies, parts, _) in enumerate(self._own.borders):  # the other one has them in the other parity
+            said, heard = marks[bodies], np.empty(len(bodies), dtype=marks.dtype)
+            requests += [world.receive(heard[begin:end], rank, MARKED + 1 - parity) for rank, begin, end in parts]
+            requests += [world.send(said[begin:end], rank, MARKED + parity) for rank, begin, end in parts]
+            boxes.append((bodies, said, heard))
+        world.wait(requests)
+        for bodies, said, heard in boxes:
+            marks[bodies] = said | heard
+
     # ---- solvers -----------------------------------------------------------------------------------------------------
 
     def __call__(self, function, kinds, rows, mobility, table, goal, scratch):
@@ -169,7 +182,7 @@ class RankTeam(Team):
         self._tell_idle(kinds)
         mine = scratch._replace(movable=own.own, pushed=own.own[:0])
         try:
-            result = self._run_all(self._met, function, (rows, mobility, table, goal, mine), own.local)
+            result = self._run_all(self._met, function, (rows, mobility, table, goal, mine))
         finally:
             self._job = None
         self._gather(rows, kinds)
@@ -179,8 +192,19 @@ class RankTeam(Team):
         """What the kernel of a solver calls."""
         if what == MEASURED:
             self._measured()
-        elif what == CHOICE:
-            self._losses()
+        elif what == SUMMED:
+            losses = self._job[3].losses
+            losses[0] = losses[: self.threads].sum(axis=0)
+            losses[1 : self.threads] = 0
+            self.world.wait([self.world.sum(losses[0])])
+        elif what == MARKED:
+            self.pass_marks(self._job[3].hot)
+        elif what == CHOSEN:
+            found = self._job[3].found
+            total = found[: self.threads, :2].sum(axis=0)
+            self.pass_marks(self._job[3].near, total)
+            found[: self.threads, :2] = 0
+            found[0, :2] = total
         else:
             self.pass_on(self._job[0], what, *((self._changes,) if what == ODD else ()))
 
@@ -231,17 +255,11 @@ class RankTeam(Team):
 
     def _put_together(self, kind, names) -> None:
         """Arrays of contacts, or columns of them, of which each rank has its own rows."""
-        table = kind.plan if names is LOSSES else kind.contacts
-        arrays = [(getattr(table, name), columns) for name, columns in names]
+        arrays = [(getattr(kind.contacts, name), columns) for name, columns in names]
         if isinstance(kind.contacts, diagonal_rows.DiagonalContacts):  # they stand in the order of the sweeps
             self.world.wait([self.world.gather(a, b) for b in self._parts(kind.plan) for a, _ in arrays])
         else:
             self._collect(kind, [a[:, None] if a.ndim == 1 else a[:, columns] for a, columns in arrays])
-
-    def _losses(self) -> None:
-        """What every contact loses."""
-        for kind in self._job[1]:
-            self._put_together(kind, LOSSES)
 
     def _gather(self, rows, kinds) -> None:
         """At the end: all velocities and all that sweeps change of contacts."""
