@@ -11,7 +11,7 @@ import numpy as np
 
 import contactdynamics as cd
 from contactdynamics.rigid import contact_set, simulation
-from contactdynamics.rigid.ranks import team
+from contactdynamics.rigid.ranks import team, world
 
 H, END = 1e-3, 0.12
 
@@ -117,6 +117,12 @@ def main(job, *arguments):
             wide.add(cd.Disk(0.6), material="m", position=(0.0, 1.5))
             team.MANY = 100
             cd.Simulation(wide, time_step=H, ranks=comm).run(until=0.1, progress=False)
+        elif job == "tell":
+            rank, one = comm.Get_rank(), team.RankTeam(world.known(comm), 1)
+            mine = np.full((rank + 1, 2), 10.0 + rank), np.arange(rank, dtype=np.int32), np.zeros(0)
+            total = np.array([rank == 0, 2.0 * (rank == 1), 0.0])
+            one.add_up(total)
+            print([array.tolist() for array in (*one.tell(*mine), total)], flush=True)
         elif job == "wrong":
             cd.Simulation(scene(), time_step=H, ranks=comm, threads=8)
     except Exception as error:

@@ -156,6 +156,12 @@ def test_a_rank_that_is_killed_ends_all_with_a_file_to_go_on_from(tmp_path):
 
 
 @mpi
+def test_ranks_tell_each_other_arrays_of_any_length():
+    said = [line for line in launched(2, "tell").splitlines() if line.startswith("[")]
+    assert list(map(eval, said)) == [[[[10.0] * 2, [11.0] * 2, [11.0] * 2], [0], [], [1.0, 2.0, 0.0]]] * 2
+
+
+@mpi
 def test_ranks_that_differ_are_told():
     said = launched(2, "unlike", ends=2)
     assert "InputError: Rank 1 has another state than rank 0 at t = " in said

@@ -1,15 +1,25 @@
 """What a step leaves creates no energy: at any tolerance, in any number of sweeps, for all kinds of contacts."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import ranks_program
 
 import contactdynamics as cd
-from contactdynamics.rigid import contact_set, motion, restraint
+from contactdynamics.rigid import contact_set, gains, motion, restraint
 from contactdynamics.rigid.entries import table
-from contactdynamics.rigid.equations import diagonal, diagonal_rows
-from contactdynamics.rigid.threads import ALONE
+from contactdynamics.rigid.equations import diagonal, diagonal_rows, held
+from contactdynamics.rigid.equations.contract import ALL, GROUPS, Kind, Mobility
+from contactdynamics.rigid.ranks.domains import first_group
+from contactdynamics.rigid.step_solver import StepSolver
+from contactdynamics.rigid.threads import ALONE, Team
 
 H, GRAVITY, ONE = 2e-3, 9.81, ALONE._meetings[0]
+PLANE = Mobility(np.zeros((0, 3, 3)), 2.0, 2)
 
 
 def base(dimension: int, **law) -> cd.Scene:
@@ -170,8 +180,8 @@ def test_groups_are_those_that_hang_together():
         rows = np.zeros((n, 8))
         rows[:, 6] = rng.uniform(size=n) > 0.2
         group = np.where(rows[:, 6] > 0, np.arange(n), -1).astype(np.int32)
-        restraint.join(a, b, group)
-        count = restraint.label(group)
+        gains.join(a, b, np.arange(m, dtype=np.uint32), group)
+        count = gains.label(group)
         reached = np.eye(n, dtype=bool)
         for i, j in zip(a, b, strict=True):
             if rows[i, 6] and rows[j, 6]:
@@ -218,25 +228,22 @@ def test_what_is_restrained_is_found_and_measured_alone(penetration, monkeypatch
             monkeypatch.setattr(restraint, "tally", lambda *arguments: False)
         else:
             monkeypatch.setattr(restraint, "tally", lambda *a: corrected.append(tally(*a)) or corrected[-1])
-        found, room = [], restraint.room(sim.rows, 1)
+        found, room = [], gains.room(sim.rows, 1)
         for _ in range(60):
             sim.step()
             kinds = tuple(equations.kind for equations in sim.contact_set.equations)
-            group, factor, _ = restraint.gains(sim.rows, sim._free, table(kinds), 2.0, False, room, ONE)
+            group, factor, _ = gains.gains(sim.rows, sim._free, table(kinds), 2.0, False, room, ONE)
             by = rng.choice([0.9, 1.0, 1.1], len(factor))  # some have too much
             contacts = kinds[0].contacts._replace(row=kinds[0].contacts.row.copy())
             diagonal_shrink(contacts, group, by)
             rows = np.where(group[:, None] < 0, sim.rows, sim._free + by[group][:, None] * (sim.rows - sim._free))
             rows[:, 6:] = sim.rows[:, 6:]
             twins = (kinds[0]._replace(contacts=contacts),)
-            group, factor, _ = restraint.gains(rows, sim._free, table(twins), 2.0, False, room, ONE)
-            sums, powers = np.zeros((len(factor), 3)), np.zeros((len(rows), 2))
+            group, factor, _ = gains.gains(rows, sim._free, table(twins), 2.0, False, room, ONE)
+            sums = np.zeros((len(factor), 3))
             every = np.arange(len(contacts.a), dtype=np.uint32)
             diagonal.add_powers(sim._free, rows, contacts, every, group, sums)  # of all groups
-            assert np.array_equal(restraint.factors(sums)[0], factor) and restraint.factors(sums)[1] == factor.min()
-            assert diagonal.add_beyond(rows, contacts, 0, len(contacts.a), group, powers)
-            restraint.add_own_powers(rows, sim._free, 2.0, group, 0, len(rows), powers)
-            restraint.suspects(powers, group, len(factor), room.seen)
+            assert np.array_equal(gains.factors(sums)[0], factor) and gains.factors(sums)[1] == factor.min()
             suspects.append(len(set(room.seen.tolist()) - {-1}) / len(factor))
             gained += (factor < 1).sum()
             found.append((sim.report.residual, sim.report.left, sim.report.iterations, sim.report.worst))
@@ -250,7 +257,7 @@ def test_what_is_restrained_is_found_and_measured_alone(penetration, monkeypatch
 def test_only_the_group_that_gains_is_restrained():
     """Powers of +1 and -1 with a size of 4: the first group keeps 3/4 of its impulses, the second all."""
     sums = np.array([[1.0, 4.0, 5.0], [-1.0, 4.0, 5.0], [1e-18, 4.0, 5.0], [1.0, 0.5, 1.0]])
-    assert restraint.factors(sums)[0].tolist() == [0.75, 1.0, 1.0, 0.0]
+    assert gains.factors(sums)[0].tolist() == [0.75, 1.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
@@ -297,3 +304,97 @@ def test_a_ball_between_plates_that_close_is_not_called_solved(solver):
     sim = cd.Simulation(scene, time_step=1e-3, solver=solver, max_iterations=5000, on_failure="ignore", check=False)
     sim.step()
     assert sim.report.residual <= 1e-3 and not sim.report.converged and sim.report.left > 1.0
+
+
+class Player(Team):
+    """One of several processes that are played by threads: what they tell each other lies on a table."""
+
+    several = divided = True
+
+    def __init__(self, rank, played):
+        super().__init__(1)
+        self.rank, (self.table, self.barrier) = rank, played
+
+    def tell(self, *arrays):
+        self.table[self.rank] = arrays
+        self.barrier.wait(60)
+        told = [np.concatenate(some) for some in zip(*self.table, strict=True)]
+        self.barrier.wait(60)
+        return told
+
+    def add_up(self, array):
+        array[:] = self.tell(array[None])[0].sum(axis=0)
+
+
+def parted(kind, rank, ranks):
+    """The contacts of one kind that a rank sweeps, as a kind of its own."""
+    cuts, begin, end = kind.plan.cuts, first_group(rank, ranks), first_group(rank + 1, ranks)
+    mine = [begin <= group % GROUPS < end if group < 2 * GROUPS else rank == ranks - 1 for group in range(ALL)]
+    which = np.concatenate([np.arange(*cuts[g : g + 2]) * mine[g] if mine[g] else [] for g in range(ALL)]).astype(int)
+    plan = held.plan_arrays(len(which), 3)
+    plan.order[:], plan.cuts[1:] = np.arange(len(which)), np.cumsum(np.diff(cuts) * mine)
+    return Kind(type(kind.contacts)(*(array[which].copy() for array in kind.contacts)), plan), which
+
+
+def restrained_by(team, kinds, rows, free, sums):
+    """Groups, factors, and the sums of the residual corrected by what is restrained; velocities and impulses then."""
+    tab, room, rows = table(kinds), gains.room(rows, 1, team.threads, int(team.several)), rows.copy()
+    pushes, sums = np.zeros(2 * GROUPS), sums.copy()
+    if team.divided:
+        group, factor, least = gains.gains_of_all(team, rows, free, tab, 2.0, room)
+    else:
+        group, factor, least = team.share(gains.gains, rows, free, tab, 2.0, False, room)
+    contacts, plan = kinds[0]
+    some = [restraint.restrained(plan.few, plan.cuts, room.ends[0], contacts.a, contacts.b, group, factor)]
+    bodies = restraint.slowed(rows, group, factor)
+    alone = restraint.Restrained(rows, free, PLANE, tab, some, bodies, team)
+    well = [restraint.tally(alone, sums, pushes, -1.0)]
+    held.shrink(some[0][0], contacts.a, contacts.b, group, factor, contacts.row[:, diagonal_rows.PX :])
+    restraint.slow(rows, free, bodies, group, factor)
+    well.append(restraint.tally(alone, sums, pushes, 1.0))
+    found = sums[:, :, [0, 1, 4, 5, 6, 7]].tobytes(), sums[:, :, 3].tobytes()
+    solver = StepSolver(1)
+    solver._scratch = SimpleNamespace(movable=np.flatnonzero(rows[:, 6]))
+    touched = solver._touched(SimpleNamespace(resting=[], count=0, rows=rows, kinds=kinds, team=team))
+    bits = group.tobytes(), factor.tobytes(), least, rows.tobytes(), pushes.tobytes(), well, touched, *found
+    return bits, contacts.row.copy()
+
+
+@pytest.mark.filterwarnings("ignore::contactdynamics.errors.StepWarning")
+@pytest.mark.filterwarnings("ignore::contactdynamics.errors.EnergyWarning")
+@pytest.mark.parametrize("make", [heaps, lambda rng: ranks_program.scene()], ids=["heaps", "box"])
+def test_what_has_only_its_own_contacts_finds_the_same(make, monkeypatch):
+    """Two and three processes with the contacts that they sweep, and threads with all: the same bits."""
+    monkeypatch.setattr(contact_set, "SMALL", 0)
+    sim = cd.Simulation(make(np.random.default_rng(5)), time_step=H, tolerance=1e-2, max_iterations=3,
+                        on_failure="ignore", check=False)  # fmt: skip
+    least = []
+    for step in range(31):
+        sim.step()
+        if step % 10 or not sim.contact_set.count:
+            continue
+        whole, free = sim.contact_set.equations[0].kind, sim._free
+        rows, row = sim.rows.copy(), whole.contacts.row.copy()
+        row[:, diagonal_rows.PX : diagonal_rows.PZ + 1] *= 1.2  # some have too much
+        moves = rows[:, 6] > 0.0
+        rows[moves, :6] = free[moves, :6] + 1.2 * (rows[moves, :6] - free[moves, :6])
+        sums = np.zeros((1, ALL, 8))
+        whole = whole._replace(contacts=whole.contacts._replace(row=row))
+        every = np.arange(len(row), dtype=np.uint32)
+        for g, (begin, end) in enumerate(pairwise(whole.plan.cuts)):
+            sums[0, g] = diagonal.measure_contacts(rows, PLANE, whole.contacts, every[begin:end], whole.plan.shares)
+        parts = {ranks: [parted(whole, k, ranks) for k in range(ranks)] for ranks in (2, 3)}
+        bits, impulses = restrained_by(ALONE, (parted(whole, 0, 1)[0],), rows, free, sums)
+        assert restrained_by(Team(3), (parted(whole, 0, 1)[0],), rows, free, sums)[0] == bits
+        least.append(bits[2])
+        for ranks, kinds in parts.items():
+            played = [None] * ranks, threading.Barrier(ranks)
+            given = [(Player(k, played), (kinds[k][0],), rows, free, sums) for k in range(ranks)]
+            with ThreadPoolExecutor(ranks) as pool:
+                found = list(pool.map(lambda one: restrained_by(*one), given))
+            together = np.empty_like(impulses)
+            for (_, which), (same, own) in zip(kinds, found, strict=True):
+                assert same == bits
+                together[which] = own
+            assert np.array_equal(together, impulses)
+    assert len(least) > 2 and min(least) < 1.0

@@ -14,7 +14,7 @@ from .._jit import Settled
 from ..errors import InputError
 from ..problem.solving import solve
 from ..state import Model
-from . import assembly, motion, restraint
+from . import assembly, gains, motion, restraint
 from .entries import table
 from .equations.contract import Mobility
 from .solvers import EXACT, FINEST, Solution, error_of, judge, scratch_arrays
@@ -111,7 +111,7 @@ class StepSolver:
 
     def __init__(self, most: int):
         self._most, self._scratch, self._room, self._together = most, None, None, Together()
-        self._kinds, self._table, self._gains, self._solvers = (), None, Settled(restraint.gains), {}
+        self._kinds, self._table, self._gains, self._solvers = (), None, Settled(gains.gains), {}
 
     def __reduce__(self):
         return StepSolver, (self._most,)  # a copy has arrays of its own, which stand elsewhere
@@ -180,6 +180,9 @@ class StepSolver:
         touched, count = np.zeros(len(filled.rows), dtype=np.bool_), 0
         for kind in filled.kinds:
             count += newly_touched(kind.contacts.a, kind.contacts.b, filled.rows, touched)
+        if filled.team.divided:  # others touch other bodies
+            touched = filled.team.tell(touched)[0].reshape(-1, len(touched)).any(axis=0)
+            count = int(np.count_nonzero(touched & (filled.rows[:, 6] > 0.0)))
         return count
 
     def _guess(self, filled: Filled, goal: Goal) -> None:
@@ -197,7 +200,8 @@ class StepSolver:
 
     def _measured(self, filled: Filled, goal: Goal) -> Solution:
         """The errors of what is there."""
-        return self._swept(ALONE, filled, goal._replace(max_iterations=0))
+        team = filled.team if filled.team.divided else ALONE
+        return self._swept(team, filled, goal._replace(max_iterations=0))
 
     def _swept(self, team: Team, filled: Filled, goal: Goal) -> Solution:
         """What the kernel of `solvers` makes of it."""
@@ -268,19 +272,23 @@ class StepSolver:
         rows, free, mobility, team = filled.rows, filled.step.free, filled.mobility, filled.team
         cell, scratch = filled.cell is not None and bool(filled.cell.any()), self._scratch
         if self._room is None or len(self._room.groups) != team.threads:
-            self._room = restraint.room(rows, self._most, team.threads)
-        group, factor, least = team.share(self._gains.call, rows, free, self._table, mobility.kappa, cell, self._room)
+            self._room = gains.room(rows, self._most, team.threads, int(team.several))
+        if team.divided:
+            group, factor, least = gains.gains_of_all(team, rows, free, self._table, mobility.kappa, self._room)
+        else:
+            given = rows, free, self._table, mobility.kappa, cell, self._room
+            group, factor, least = team.share(self._gains.call, *given)
         if least >= 1.0:
             return None
-        found_by = zip(filled.kinds, self._room.counts[: len(filled.kinds), 0].tolist(), strict=True)
-        some = [restraint.restrained(kind.plan.few[:count], kind.contacts.a, kind.contacts.b, group, factor)
-                for kind, count in found_by]  # fmt: skip
+        some = []
+        for (contacts, plan), ends in zip(filled.kinds, self._room.ends, strict=False):
+            some.append(restraint.restrained(plan.few, plan.cuts, ends, contacts.a, contacts.b, group, factor))
         bodies = restraint.slowed(rows, group, factor)
         sums, pushes = scratch.sums[: len(filled.kinds)], scratch.pushes
-        alone = restraint.Restrained(rows, free, mobility, self._table, some, bodies)
+        alone = restraint.Restrained(rows, free, mobility, self._table, some, bodies, team)
         few = filled.many and judge(goal, sums, pushes)[0].residual == found.residual
         few = few and restraint.tally(alone, sums, pushes, -1.0)
-        for equations, contacts in zip(filled.equations, some, strict=True):
+        for equations, (contacts, _) in zip(filled.equations, some, strict=True):
             equations.shrink(contacts, group, factor)
         restraint.slow(rows, free, bodies, group, factor)
         if not few:

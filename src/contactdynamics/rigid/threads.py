@@ -198,6 +198,7 @@ class Team:
         return self
 
     several = False  # whether there are other processes: see `ranks.team`
+    divided = False  # whether each of them has the contacts that it sweeps, and no others
     leads = True  # whether this process records and tells: see `ranks.world`
 
     def any(self, flag) -> bool:
@@ -222,6 +223,13 @@ class Team:
     def others(self, cuts) -> list:
         """Begin and end of the places that other processes have, of n parts that begin at ``cuts`` (n + 1,)."""
         return []
+
+    def tell(self, *arrays) -> list:
+        """The rows of ``arrays`` of all processes, of any number on each, one process after the other."""
+        return list(arrays)
+
+    def add_up(self, array) -> None:
+        """Put together an ``array`` in which each number is zero on all processes but one."""
 
     def split(self, exchange, function, *arguments):
         """Run a kernel on the threads of all processes, each of which has its own part; the result of the first one.

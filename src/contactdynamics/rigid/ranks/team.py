@@ -140,6 +140,26 @@ class RankTeam(Team):
         bounds = self._bounds(cuts)
         self.world.wait([self.world.gather(array, bounds) for array in arrays])
 
+    def tell(self, *arrays) -> list:
+        """The rows of ``arrays`` of all processes, of any number on each, one process after the other."""
+        world, counts = self.world, np.zeros((self.world.ranks, len(arrays)), dtype=np.int64)
+        counts[world.rank] = list(map(len, arrays))
+        world.wait([world.gather(counts, np.arange(world.ranks + 1))])
+        told, requests = [], []
+        for array, lengths in zip(arrays, counts.T, strict=True):
+            bounds = np.concatenate([[0], np.cumsum(lengths)])
+            box = np.empty((bounds[-1], *array.shape[1:]), dtype=array.dtype)
+            box[bounds[world.rank] : bounds[world.rank + 1]] = array
+            told.append(box)
+            if len(box):
+                requests.append(world.gather(box, bounds))
+        world.wait(requests)
+        return told
+
+    def add_up(self, array) -> None:
+        """Put together an ``array`` in which each number is zero on all processes but one."""
+        self.world.wait([self.world.sum(array)])
+
     def divide(self, rows, lists) -> None:
         """Hear of the order of the sweeps of a step: see `domains`."""
         self._own = domains.divide(rows, lists, self.world.rank, self.world.ranks)
