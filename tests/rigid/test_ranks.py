@@ -19,7 +19,7 @@ import ranks_program
 import contactdynamics as cd
 from contactdynamics.bench import scaling
 from contactdynamics.rigid import contact_set, simulation
-from contactdynamics.rigid.ranks import domains, meeting, world
+from contactdynamics.rigid.ranks import domains, world
 
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 TIMES = {"detection", "frames", "solve", "integrate", "record", "seconds"}
@@ -221,23 +221,6 @@ def test_domains_share_out_all_contacts_and_bodies(shared_always):
                     at = {one: slice(first, after) for one, first, after in back.parts}[rank]
                     assert border.bodies[begin:end].tolist() == back.bodies[at].tolist()
         assert ranks < 2 or any(len(part.borders[0].bodies) for part in parts)
-
-
-def test_sums_of_pushes_are_those_of_one_process():
-    rng = np.random.default_rng(1)
-    rows, free = rng.normal(size=(2, 97, 8))
-    rows[:, 6] = np.where(rng.random(97) < 0.9, abs(rows[:, 6]), 0.0)
-    movable = np.flatnonzero(rows[:, 6]).astype(np.uint32)
-    from contactdynamics.rigid.solvers import push_size
-
-    expected, found = np.zeros(16), np.zeros(16)
-    push_size(rows, free, movable, 0, 16, expected)
-    owned = rng.permutation(movable).astype(np.int64)
-    place, terms = np.full(97, len(owned)), np.zeros(len(owned) + 1)
-    place[owned] = np.arange(len(owned))
-    meeting.push_terms(rows, free, owned, terms)
-    meeting.sum_terms(terms, place, movable, found)
-    assert expected.tolist() == found.tolist()
 
 
 def test_the_model_of_many_processes_is_that_of_its_page():

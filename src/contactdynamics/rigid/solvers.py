@@ -15,6 +15,7 @@ from numba import types
 from .._jit import kernel
 from .entries import MEASURE, MOBILITY, NUMBERS, SWEEP, TABLE, by_address, common, there
 from .equations.contract import ALL, GROUPS, SHARED, measure, sweep
+from .sums import CHUNKS, add_all, rounded
 from .threads import CHOSEN, MARKED, MEASURED, SUMMED, after_groups, meet, own_part, part, share_out
 
 LEFT = 100.0  # times the tolerance: what contacts may lose, over the kinetic size of what they do
@@ -33,13 +34,14 @@ class Scratch(NamedTuple):
     bodies: np.ndarray  # (N,) the bodies of the contacts that need work: of each thread, from its part of `movable` on
     movable: np.ndarray  # the bodies that contacts can move; of those processes that share them, a process's own
     free: np.ndarray  # (N,) whether a body is among them
-    pushed: np.ndarray  # the same of all, for the kinetic size; none where processes put it together
+    pushed: np.ndarray  # the same, where processes share them those that one answers for: each body has one
     hot: np.ndarray  # (N,) that a contact acts on which needs work; behind them LINE for each thread
     near: np.ndarray  # the same that a contact of a hot body acts on
     losses: np.ndarray  # (GROUPS, 2048) what contacts lose, thread by thread: see `add_losses`
     changes: np.ndarray  # (2, ALL) of this and the last sweep, by group
     sums: np.ndarray  # (kinds, ALL, 8) parts of the residual; room for all kinds of the scene
-    pushes: np.ndarray  # (2 GROUPS,) parts of the kinetic size of what the contacts do
+    pushes: np.ndarray  # (1,) kinetic size of what the contacts do
+    chunks: np.ndarray  # (GROUPS, CHUNKS) parts of it, thread by thread: see `sums`
     found: np.ndarray  # (GROUPS, 3) thread by thread: contacts that need work, all, bodies that need work
 
 
@@ -62,7 +64,7 @@ def scratch_arrays(rows: np.ndarray, kinds: int) -> Scratch:
     return Scratch(
         np.empty((n, 6)), np.empty(n, dtype=np.uint32), movable, free, movable, hot, near,
         np.zeros((GROUPS, 2048), dtype=np.int64), np.zeros((2, ALL)), np.zeros((kinds, ALL, 8)),
-        np.zeros(2 * GROUPS), np.zeros((GROUPS, 3), dtype=np.int64),
+        np.zeros(1), np.zeros((GROUPS, CHUNKS), dtype=np.int64), np.zeros((GROUPS, 3), dtype=np.int64),
     )  # fmt: skip
 
 
@@ -159,17 +161,17 @@ def add_losses(order, begin, end, shares, out):
 def small_enough(losses, allowed):
     """The power of two below which the shares together are at most ``allowed``.
 
-    ``losses`` (threads, 2048): see `add_losses`. Shares that sink have no bound; below the first power there is none.
+    ``losses`` (threads, 2048): see `add_losses`. Contacts that sink lose more than any bound.
     """
     total = 0.0
-    for n in range(1, 2048):
+    for n in range(1, 2047):
         parts = 0
         for thread in range(losses.shape[0]):
             parts += losses[thread, n]
         if parts > 0:
             total += math.ldexp(parts, n - 1054)
             if total > allowed:
-                return math.ldexp(1.0, n - 1023) if n < 2047 else np.inf
+                return math.ldexp(1.0, n - 1023)
     return np.inf
 
 
@@ -285,38 +287,42 @@ measure_groups = by_address(
 
 
 @kernel
-def push_size(rows, free, movable, first, after, out):
-    """Sums of m |v - v_free|^2 over the parts of ``movable`` from ``first`` on, before ``after``, of 2 GROUPS."""
-    for group in range(first, after):
-        out[group] = 0.0
-        for at in range(group * movable.size // (2 * GROUPS), (group + 1) * movable.size // (2 * GROUPS)):
-            i = movable[at]
+def add_pushes(rows, free, bodies, out):
+    """The sum of m |v - v_free|^2 over the ``bodies`` into the chunks ``out``: see `sums`."""
+    some = np.empty(256)
+    out[:] = 0
+    for begin in range(0, bodies.size, some.size):
+        count = min(some.size, bodies.size - begin)
+        for k in range(count):
+            i = bodies[begin + k]
             x, y, z = rows[i, 0] - free[i, 0], rows[i, 1] - free[i, 1], rows[i, 2] - free[i, 2]
-            out[group] += (x * x + y * y + z * z) / rows[i, 6]
+            some[k] = (x * x + y * y + z * z) / rows[i, 6]
+        add_all(some[:count], out)
 
 
 @kernel
 def measure_all(rows, mobility, kinds, goal, scratch, meeting):
     """The errors as a `Solution`, the size of what the contacts do, and how many of them sink."""
+    first, after = part(scratch.pushed.size, meeting)
+    add_pushes(rows, goal.free, scratch.pushed[first:after], scratch.chunks[meeting.thread])
     for parity in range(2):
         begin, end = own_groups(meeting, parity)
-        push_size(rows, goal.free, scratch.pushed, begin, min(end, SHARED), scratch.pushes)
         for at in range(len(kinds)):
             measure_groups(kinds, at, (rows, mobility, begin, end, False, scratch.sums[at]))
     share_out(meeting, rows, MEASURED)
-    found, push, sinking = judge(goal, scratch.sums[: len(kinds)], scratch.pushes)
+    size = rounded(scratch.chunks[: meeting.threads])
+    if meeting.thread == 0:
+        scratch.pushes[0] = size
+    found, push, sinking = judge(goal, scratch.sums[: len(kinds)], size)
     meet(meeting, rows)  # the sums are read: they may be written again
     return found, push, sinking
 
 
 @kernel
-def judge(goal, sums, pushes):
-    """What the parts of the residual, ``sums`` and ``pushes`` of `Scratch`, say: see `measure_all`."""
+def judge(goal, sums, push):
+    """What the parts of the residual say, ``sums`` of `Scratch` and the kinetic size ``push``: see `measure_all`."""
     error, size, which, worst, largest, bipotential, work = 0.0, 0.0, 0, -1, -1.0, 0.0, 0.0
-    push, lost, sinking = 0.0, 0.0, 0.0  # of what the contacts do: kinetic, and the work that they pass on
-    for group in range(2 * GROUPS):
-        push += pushes[group]
-    push += goal.work
+    push, lost, sinking = push + goal.work, 0.0, 0.0  # of what the contacts do, and the work that they pass on
     for at in range(sums.shape[0]):
         for group in range(ALL):
             one = sums[at, group]

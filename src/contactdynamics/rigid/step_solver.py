@@ -286,7 +286,7 @@ class StepSolver:
         bodies = restraint.slowed(rows, group, factor)
         sums, pushes = scratch.sums[: len(filled.kinds)], scratch.pushes
         alone = restraint.Restrained(rows, free, mobility, self._table, some, bodies, team)
-        few = filled.many and judge(goal, sums, pushes)[0].residual == found.residual
+        few = filled.many and judge(goal, sums, pushes[0])[0].residual == found.residual
         few = few and restraint.tally(alone, sums, pushes, -1.0)
         for equations, (contacts, _) in zip(filled.equations, some, strict=True):
             equations.shrink(contacts, group, factor)
@@ -294,4 +294,4 @@ class StepSolver:
         if not few:
             return self._measured(filled, goal)
         restraint.tally(alone, sums, pushes, 1.0)
-        return judge(goal, sums, pushes)[0]
+        return judge(goal, sums, pushes[0])[0]

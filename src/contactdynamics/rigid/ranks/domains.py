@@ -29,7 +29,6 @@ class Domains(NamedTuple):
     borders: tuple  # of the even and of the odd groups, a `Border` each
     owned: np.ndarray  # free bodies with contacts, those that each rank answers for one after the other
     bounds: np.ndarray  # (ranks + 1,) where those of each rank begin
-    place: np.ndarray  # (N,) where a body stands in ``owned``; its length for those without contacts
 
 
 def first_group(rank: int, ranks: int) -> int:
@@ -64,7 +63,7 @@ def divide(rows: np.ndarray, lists, rank: int, ranks: int) -> Domains:
 
     Each has their bodies a, b (m,), the order (m,) of the sweeps and where its groups begin (ALL + 1,).
     """
-    n, home = len(rows), np.full((2, len(rows)), -1, dtype=np.int8)
+    home = np.full((2, len(rows)), -1, dtype=np.int8)
     cuts = [first_group(k, ranks) for k in range(ranks + 1)]
     rank_of = np.repeat(np.arange(ranks, dtype=np.int8), np.diff(cuts))
     for one in lists:
@@ -73,9 +72,7 @@ def divide(rows: np.ndarray, lists, rank: int, ranks: int) -> Domains:
     local = (home == rank).any(axis=0)
     owner = np.where(home[0] >= 0, home[0], home[1])
     order = np.argsort(owner, kind="stable")
-    owned = order[np.count_nonzero(owner < 0) :]
+    owned = order[np.count_nonzero(owner < 0) :].astype(np.uint32)
     bounds = np.searchsorted(owner[owned], np.arange(ranks + 1))
-    place = np.full(n, len(owned), dtype=np.int64)
-    place[owned] = np.arange(len(owned))
     borders = _border(home, rank, 0), _border(home, rank, 1)
-    return Domains(np.flatnonzero(local).astype(np.uint32), local, borders, owned, bounds, place)
+    return Domains(np.flatnonzero(local).astype(np.uint32), local, borders, owned, bounds)

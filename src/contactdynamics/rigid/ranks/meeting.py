@@ -96,21 +96,3 @@ def unpack_rows(some, bodies, rows):
     for k in range(bodies.size):
         for c in range(6):
             rows[bodies[k], c] = some[k, c]
-
-
-@kernel
-def push_terms(rows, free, bodies, out):
-    """m |v - v_free|^2 of the ``bodies`` (k,), as `solvers.push_size` has it."""
-    for k in range(bodies.size):
-        i = bodies[k]
-        x, y, z = rows[i, 0] - free[i, 0], rows[i, 1] - free[i, 1], rows[i, 2] - free[i, 2]
-        out[k] = (x * x + y * y + z * z) / rows[i, 6]
-
-
-@kernel
-def sum_terms(terms, place, movable, out):
-    """The sums of `solvers.push_size` from the ``terms`` of the bodies, each in its ``place``."""
-    for group in range(out.size):
-        out[group] = 0.0
-        for at in range(group * movable.size // out.size, (group + 1) * movable.size // out.size):
-            out[group] += terms[place[movable[at]]]

@@ -7,7 +7,7 @@ each other's work (`threads.Verbs`) they call a function of Python, which sends 
 
 - after the even groups and after the odd ones, the rows of the bodies on the border of two domains;
 - with the latter, the change made by the sweep, group by group;
-- after the residual was measured, its sums by group and the kinetic size of each body's push;
+- after the residual was measured, its sums by group and the kinetic size of what contacts do, in whole numbers;
 - where contacts that need more work are chosen, the sums of what contacts lose by their size, and which bodies on a
   border are marked;
 - at the end, all velocities, and the rows of all contacts.
@@ -26,7 +26,7 @@ from ..equations import diagonal_rows, full, planar_rows, spatial_rows
 from ..equations.contract import GROUPS, SHARED
 from ..threads import CHOSEN, MARKED, MEASURED, ODD, SUMMED, Team
 from . import domains
-from .meeting import RankMeeting, pack_rows, push_terms, sum_terms, unpack_rows
+from .meeting import RankMeeting, pack_rows, unpack_rows
 
 MANY = 2000  # contacts of a scene in which a rank that has none is told
 # What sweeps change of a contact: arrays and their columns.
@@ -122,8 +122,8 @@ class RankTeam(Team):
             self._error = error
         if self._error is not None and self._job is not None:
             self._changes[:] = 0.0
-            self._job[3].sums[:] = 0.0
-            self._job[3].pushes[:] = 0.0
+            self._job[2].sums[:] = 0.0
+            self._job[2].chunks[:] = 0
         return 0
 
     def _bounds(self, cuts) -> np.ndarray:
@@ -177,10 +177,9 @@ class RankTeam(Team):
         world.wait(requests + [world.sum(array) for array in sums])
         unpack_rows(into.box, into.bodies, rows)
 
-    def pass_marks(self, marks, *sums) -> None:
-        """Mark those bodies on a border (`marks`: of all) that another process has marked; add up the ``sums``."""
-        world, boxes = self.world, []
-        requests = [world.sum(array) for array in sums]
+    def pass_marks(self, marks, *requests) -> None:
+        """Mark those bodies on a border (``marks`` of all) that another process has marked; waits for ``requests``."""
+        world, boxes, requests = self.world, [], list(requests)
         for parity, (bodies, parts, _) in enumerate(self._own.borders):  # the other one has them in the other parity
             said, heard = marks[bodies], np.empty(len(bodies), dtype=marks.dtype)
             requests += [world.receive(heard[begin:end], rank, MARKED + 1 - parity) for rank, begin, end in parts]
@@ -198,9 +197,10 @@ class RankTeam(Team):
             if type(kind.contacts) not in UNKNOWNS:
                 raise InputError(f"ranks: {type(kind.contacts).__name__} are solved by one process; leave ranks out.")
         own = self._own
-        self._job = rows, kinds, goal.free, scratch, np.zeros(len(own.owned) + 1)
+        self._job = rows, kinds, scratch
         self._tell_idle(kinds)
-        mine = scratch._replace(movable=own.own, pushed=own.own[:0])
+        pushed = own.owned[slice(*own.bounds[self.world.rank : self.world.rank + 2])]
+        mine = scratch._replace(movable=own.own, pushed=pushed)
         try:
             result = self._run_all(self._met, function, (rows, mobility, table, goal, mine))
         finally:
@@ -213,18 +213,11 @@ class RankTeam(Team):
         if what == MEASURED:
             self._measured()
         elif what == SUMMED:
-            losses = self._job[3].losses
-            losses[0] = losses[: self.threads].sum(axis=0)
-            losses[1 : self.threads] = 0
-            self.world.wait([self.world.sum(losses[0])])
+            self.world.wait([self._add_up(self._job[2].losses)])
         elif what == MARKED:
-            self.pass_marks(self._job[3].hot)
+            self.pass_marks(self._job[2].hot)
         elif what == CHOSEN:
-            found = self._job[3].found
-            total = found[: self.threads, :2].sum(axis=0)
-            self.pass_marks(self._job[3].near, total)
-            found[: self.threads, :2] = 0
-            found[0, :2] = total
+            self.pass_marks(self._job[2].near, self._add_up(self._job[2].found))
         else:
             self.pass_on(self._job[0], what, *((self._changes,) if what == ODD else ()))
 
@@ -241,18 +234,20 @@ class RankTeam(Team):
 
     def _measured(self) -> None:
         """The sums of the residual by group, and the kinetic size of what the contacts do."""
-        rows, _, free, scratch, terms = self._job
-        own, world = self._own, self.world
+        scratch, world = self._job[2], self.world
         begin, end = (domains.first_group(world.rank + k, world.ranks) for k in range(2))
         for parity in range(2):
             scratch.sums[:, parity * GROUPS : parity * GROUPS + begin] = 0.0
             scratch.sums[:, parity * GROUPS + end : (parity + 1) * GROUPS] = 0.0
         if world.rank < world.ranks - 1:
             scratch.sums[:, SHARED:] = 0.0
-        first, after = own.bounds[world.rank : world.rank + 2]
-        push_terms(rows, free, own.owned[first:after], terms[first:after])
-        world.wait([world.sum(scratch.sums), world.gather(terms, own.bounds)])
-        sum_terms(terms, own.place, scratch.pushed, scratch.pushes)
+        world.wait([world.sum(scratch.sums), self._add_up(scratch.chunks)])
+
+    def _add_up(self, numbers):
+        """Begin to add up whole ``numbers`` (GROUPS, n) of the threads of all processes, into those of the first."""
+        numbers[0] = numbers[: self.threads].sum(axis=0)
+        numbers[1 : self.threads] = 0
+        return self.world.sum(numbers[0])
 
     def _parts(self, plan) -> list:
         """For each parity where the contacts of each rank begin in the order of the sweeps (ranks + 1,)."""
