@@ -1039,8 +1039,11 @@ def test_works(moment):
         power = 0.5 * (dense[k] @ (before + after)) * both
         expected[c.pairs.law[pair]] += [power[0], power[1:3].sum(), power[3:].sum(), -(dense[k] @ driven) @ both]
     got = np.zeros_like(expected)
-    parts, none, lost = np.zeros((BLOCKS, len(got) + 1, 4)), np.zeros((3, 3), dtype=bool), c.pairs.lost.copy()
-    diagonal.book_contacts(c.before, c.rows, sim.bodies.kind, none, c.h, c.pairs.law, lost, c.simple, got, parts, ALONE)
+    none, lost = np.zeros((3, 3), dtype=bool), c.pairs.lost.copy()
+    cuts, parts = np.arange(contract.ALL + 1) * c.m // contract.ALL, np.zeros((contract.ALL, len(got) + 1, 4))
+    columns = c.before, c.rows, sim.bodies.kind, none, c.h, c.pairs.law, lost, c.simple
+    diagonal.book_contacts(*columns, got, cuts, parts, ALONE)
+    parts = np.zeros((BLOCKS, len(got) + 1, 4))
     full.book_contacts(c.before, c.rows, sim.bodies, none, c.h, c.pairs.law, lost, c.general, got, parts, ALONE)
     assert got == pytest.approx(expected, abs=1e-12)
 

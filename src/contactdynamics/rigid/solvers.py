@@ -14,7 +14,7 @@ from numba import types
 
 from .._jit import kernel
 from .entries import MEASURE, MOBILITY, NUMBERS, SWEEP, TABLE, by_address, common, there
-from .equations.contract import ALL, GROUPS, SHARED, measure, sweep
+from .equations.contract import ALL, GROUPS, SHARED, measure, own_groups, sweep
 from .sums import CHUNKS, add_all, rounded
 from .threads import CHOSEN, MARKED, MEASURED, SUMMED, after_groups, meet, own_part, part, share_out
 
@@ -66,14 +66,6 @@ def scratch_arrays(rows: np.ndarray, kinds: int) -> Scratch:
         np.zeros((GROUPS, 2048), dtype=np.int64), np.zeros((2, ALL)), np.zeros((kinds, ALL, 8)),
         np.zeros(1), np.zeros((GROUPS, CHUNKS), dtype=np.int64), np.zeros((GROUPS, 3), dtype=np.int64),
     )  # fmt: skip
-
-
-@kernel
-def own_groups(meeting, parity):
-    """The groups of a worker of this parity: the first, and that after the last. The last worker has the shared one."""
-    first, after = own_part(meeting, GROUPS)
-    begin, end = parity * GROUPS + first, parity * GROUPS + after
-    return begin, end + (end == SHARED)
 
 
 @kernel

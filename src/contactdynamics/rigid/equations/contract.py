@@ -25,6 +25,7 @@ from numba.extending import overload
 
 from ..._jit import kernel
 from ...state import SEPARATING, STICKING
+from ..threads import own_part
 
 # The solver may leave an overlap to a contact: in one step half of what is left to DEEP, at least SINKING (both of the
 # size of the smaller body). What it has left, without anticipation: `lost_after`.
@@ -258,10 +259,18 @@ def sinking_speed(gap, size, h):
 
 
 @kernel
-def put_together(parts, works, first):
-    """The largest loss of all blocks, m; the ``first`` thread adds their works to ``works`` (L, 4).
+def own_groups(meeting, parity):
+    """The groups of a worker of this parity: the first, and that after the last. The last worker has the shared one."""
+    first, after = own_part(meeting, GROUPS)
+    begin, end = parity * GROUPS + first, parity * GROUPS + after
+    return begin, end + (end == SHARED)
 
-    ``parts`` (BLOCKS, L + 1, 4): the works of each block in the order of these, and last what it lost.
+
+@kernel
+def put_together(parts, works, first):
+    """The largest loss of all parts, m; the ``first`` thread adds their works to ``works`` (L, 4).
+
+    ``parts`` (n, L + 1, 4): the works of each part in the order of these, and last what it lost.
     """
     most = 0.0
     for k in range(parts.shape[0]):

@@ -16,7 +16,7 @@ from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
 from ..fetch import AHEAD, fetch
 from ..search.contract import DIAGONAL
 from ..search.pairs import kept
-from ..threads import BLOCKS, block, own_part, share_out
+from ..threads import own_part, share_out
 from .contract import (
     ALL,
     GROUPS,
@@ -28,6 +28,7 @@ from .contract import (
     holds_static,
     local_frame,
     lost_after,
+    own_groups,
     put_together,
     sinking_speed,
     tallied,
@@ -238,15 +239,15 @@ def store_contacts(rows, contacts, kappa, tolerance, pairs):
 
 
 @kernel
-def store_blocks(rows, contacts, kappa, tolerance, pairs, parts, meeting):
-    """`store_contacts`, block by block in ``parts`` (BLOCKS, 2)."""
-    first, after = own_part(meeting, BLOCKS)
-    for k in range(first, after):
-        begin, end = block(contacts.pair.size, k)
-        parts[k, 0], parts[k, 1] = store_some(rows, contacts, kappa, tolerance, pairs, begin, end)
+def store_groups(rows, contacts, kappa, tolerance, pairs, cuts, parts, meeting):
+    """`store_contacts`, group by group as ``cuts`` (ALL + 1,) has it, in ``parts`` (ALL, 2)."""
+    for parity in range(2):
+        first, after = own_groups(meeting, parity)
+        for k in range(first, after):
+            parts[k, 0], parts[k, 1] = store_some(rows, contacts, kappa, tolerance, pairs, cuts[k], cuts[k + 1])
     share_out(meeting, rows, 0)
     cone, size = 0.0, 0.0
-    for k in range(BLOCKS):
+    for k in range(ALL):
         cone, size = max(cone, parts[k, 0]), size + parts[k, 1]
     return cone, size
 
@@ -262,55 +263,66 @@ def keep_some(contacts, pairs, begin, end):
 
 
 @kernel
-def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, parts, meeting):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive; by ``parts``.
+def book_some(before, rows, kind, driven, h, law, lost, contacts, begin, end, works):
+    """Add the works of the contacts from ``begin`` on, before ``end``, to ``works``: see `book_contacts`.
 
-    ``parts`` (BLOCKS, L + 1, 4) are those of the blocks. Enters into ``lost`` (K,) of the pairs, whose laws are ``law``
-    (K,), what the solver left, and returns the largest. ``driven`` (3, 3): which components of the velocity gradient of
-    a moving cell are imposed.
+    Returns the largest that one has lost.
     """
     row, one, two, place = contacts.row, contacts.a, contacts.b, contacts.pair
-    first, after = own_part(meeting, BLOCKS)
-    for part_ in range(first, after):
-        begin, end = block(one.size, part_)
-        parts[part_, :, :] = 0.0
-        most, last = 0.0, np.uint64(max(end, 1) - 1)
-        for k in range(np.uint64(begin), np.uint64(end)):
-            next_ = min(k + np.uint64(AHEAD), last)
-            fetch(rows, one[next_])
-            fetch(rows, two[next_])
-            fetch(before, one[next_])
-            fetch(before, two[next_])
-            fetch(lost, place[next_])
-            fetch(law, place[next_])
-            a, b, at = one[k], two[k], place[k]
-            nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
-            x, y, z = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[b, 2] - rows[a, 2]
-            vx, vy, vz = with_image(rows, contacts, k, x, y, z)
-            lost[at] = lost_after(lost[at], vx * nx + vy * ny + vz * nz, row[k, TARGET], h)  # spins do not open it
-            most = max(most, lost[at])
-            # the sum of the velocities before and after
-            x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
-            ux, uy, uz = with_image(before, contacts, k, x, y, z)
-            sx = before[a, 3] + before[b, 3] + (rows[a, 3] + rows[b, 3])
-            sy = before[a, 4] + before[b, 4] + (rows[a, 4] + rows[b, 4])
-            sz = before[a, 5] + before[b, 5] + (rows[a, 5] + rows[b, 5])
-            x, y, z = ux + vx - (sy * nz - sz * ny), uy + vy - (sz * nx - sx * nz), uz + vz - (sx * ny - sy * nx)
-            normal = 0.5 * (x * nx + y * ny + z * nz) * (px * nx + py * ny + pz * nz)
-            rule = law[at]
-            parts[part_, rule, 0] += normal
-            parts[part_, rule, 1] += 0.5 * (x * px + y * py + z * pz) - normal
-            parts[part_, rule, 3] -= cell_power(rows, driven, contacts, k, px, py, pz)
-            for side in range(2):
-                body, sign = (a, 1.0) if side == 0 else (b, -1.0)
-                # the contact point lies at +n from a and at -n from b
-                if rows[body, 6] == 0.0 and kind[body] == DRIVEN:
-                    sx, sy, sz = sign * rows[body, 3], sign * rows[body, 4], sign * rows[body, 5]
-                    x = rows[body, 0] + sy * nz - sz * ny
-                    y = rows[body, 1] + sz * nx - sx * nz
-                    z = rows[body, 2] + sx * ny - sy * nx
-                    parts[part_, rule, 3] += sign * (x * px + y * py + z * pz)
-        parts[part_, works.shape[0], 0] = most
+    most, last = 0.0, np.uint64(max(end, 1) - 1)
+    for k in range(np.uint64(begin), np.uint64(end)):
+        next_ = min(k + np.uint64(AHEAD), last)
+        fetch(rows, one[next_])
+        fetch(rows, two[next_])
+        fetch(before, one[next_])
+        fetch(before, two[next_])
+        fetch(lost, place[next_])
+        fetch(law, place[next_])
+        a, b, at = one[k], two[k], place[k]
+        nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
+        x, y, z = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[b, 2] - rows[a, 2]
+        vx, vy, vz = with_image(rows, contacts, k, x, y, z)
+        lost[at] = lost_after(lost[at], vx * nx + vy * ny + vz * nz, row[k, TARGET], h)  # spins do not open it
+        most = max(most, lost[at])
+        # the sum of the velocities before and after
+        x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
+        ux, uy, uz = with_image(before, contacts, k, x, y, z)
+        sx = before[a, 3] + before[b, 3] + (rows[a, 3] + rows[b, 3])
+        sy = before[a, 4] + before[b, 4] + (rows[a, 4] + rows[b, 4])
+        sz = before[a, 5] + before[b, 5] + (rows[a, 5] + rows[b, 5])
+        x, y, z = ux + vx - (sy * nz - sz * ny), uy + vy - (sz * nx - sx * nz), uz + vz - (sx * ny - sy * nx)
+        normal = 0.5 * (x * nx + y * ny + z * nz) * (px * nx + py * ny + pz * nz)
+        rule = law[at]
+        works[rule, 0] += normal
+        works[rule, 1] += 0.5 * (x * px + y * py + z * pz) - normal
+        works[rule, 3] -= cell_power(rows, driven, contacts, k, px, py, pz)
+        for side in range(2):
+            body, sign = (a, 1.0) if side == 0 else (b, -1.0)
+            # the contact point lies at +n from a and at -n from b
+            if rows[body, 6] == 0.0 and kind[body] == DRIVEN:
+                sx, sy, sz = sign * rows[body, 3], sign * rows[body, 4], sign * rows[body, 5]
+                x = rows[body, 0] + sy * nz - sz * ny
+                y = rows[body, 1] + sz * nx - sx * nz
+                z = rows[body, 2] + sx * ny - sy * nx
+                works[rule, 3] += sign * (x * px + y * py + z * pz)
+    return most
+
+
+@kernel
+def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, cuts, parts, meeting):
+    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive; by ``parts``.
+
+    ``parts`` (ALL, L + 1, 4) are those of the groups, which begin at ``cuts`` (ALL + 1,). Enters into ``lost`` (K,) of
+    the pairs, whose laws are ``law`` (K,), what the solver left, and returns the largest. ``driven`` (3, 3): which
+    components of the velocity gradient of a moving cell are imposed.
+    """
+    for parity in range(2):
+        first, after = own_groups(meeting, parity)
+        for k in range(first, after):
+            parts[k, :, :] = 0.0
+            parts[k, works.shape[0], 0] = book_some(
+                before, rows, kind, driven, h, law, lost, contacts, cuts[k], cuts[k + 1], parts[k]
+            )
     share_out(meeting, rows, 0)
     return put_together(parts, works, meeting.thread == 0)
 
@@ -396,9 +408,9 @@ class Diagonal(Held):
     def clear(self) -> None:
         """No active contacts."""
         super().clear()
-        self._store, self._book = Settled(store_blocks), Settled(book_contacts)
-        # of sums, by block and by group
-        self._parts, self._cones, self._scales = np.empty((BLOCKS, 2, 4)), np.empty((BLOCKS, 2)), np.empty(ALL)
+        self._store, self._book = Settled(store_groups), Settled(book_contacts)
+        # of sums, by group
+        self._parts, self._cones, self._scales = np.zeros((ALL, 2, 4)), np.zeros((ALL, 2)), np.empty(ALL)
 
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the pairs."""
@@ -423,39 +435,41 @@ class Diagonal(Held):
 
     def store(self, pairs, rows, mobility, tolerance, team) -> tuple[float, float]:
         """Keep impulse and status with the pairs; returns the largest distance to a cone and the sum of |P|^2."""
-        stored, active, parts = self.memory(pairs), self.active, self._cones
+        stored, active, cuts, parts = self.memory(pairs), self.active, self._plan.cuts, self._cones
+        if team.several:
+            parts[:] = 0.0
 
         def exchange(stage):
-            cuts = self._blocks()
-            team.gather(np.arange(BLOCKS + 1), parts)
-            team.gather(cuts, active.status)
-            for begin, end in team.others(cuts):
+            team.add_up(parts)
+            for begin, end in self._told(team, active.status):
                 keep_some(active, stored, begin, end)
 
-        return team.split(exchange, self._store, rows, active, mobility.kappa, tolerance, stored, parts)
+        return team.split(exchange, self._store, rows, active, mobility.kappa, tolerance, stored, cuts, parts)
 
-    def _blocks(self) -> np.ndarray:
-        """(BLOCKS + 1,) where the blocks of contacts begin in which sums are taken."""
-        return np.array([block(self.count, k)[0] for k in range(BLOCKS)] + [self.count])
+    def _told(self, team, array) -> list:
+        """Put together an ``array`` of the contacts, unless each process has its own ones alone; where others' are."""
+        begins = [self._plan.cuts[parity : parity + GROUPS + 1] for parity in (0, GROUPS) if not team.divided]
+        for cuts in begins:
+            team.gather(cuts, array)
+        return [place for cuts in begins for place in team.others(cuts)]
 
     def book(self, pairs, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
         if self._parts.shape[1] != len(works) + 1:
-            self._parts = np.empty((BLOCKS, len(works) + 1, 4))
-        lost, pair, box = pairs.lost, self.active.pair, self._plan.shares[: self.count]
+            self._parts = np.zeros((ALL, len(works) + 1, 4))
+        lost, pair, parts = pairs.lost, self.active.pair, self._parts
+        if team.several:
+            parts[:] = 0.0
 
         def exchange(stage):
-            cuts = self._blocks()
-            (_, own), (after, _) = elsewhere = team.others(cuts)
-            box[own:after] = lost[pair[own:after]]
-            team.gather(np.arange(BLOCKS + 1), self._parts)
-            team.gather(cuts, box)
-            for begin, end in elsewhere:
+            team.add_up(parts)
+            box = lost[pair]
+            for begin, end in self._told(team, box):
                 lost[pair[begin:end]] = box[begin:end]
 
         return team.split(
             exchange, self._book, step.before, rows, bodies.kind, step.driven, step.h, pairs.law, lost, self.active,
-            works, self._parts,
+            works, self._plan.cuts, parts,
         )  # fmt: skip
 
     def acting(self) -> tuple:

@@ -282,7 +282,7 @@ class RankTeam(Team):
         mine, box = slice(*own.bounds[world.rank : world.rank + 2]), np.empty((len(own.owned), 6))
         pack_rows(rows, own.owned[mine], box[mine])
         request = world.gather(box, own.bounds)
-        for kind in kinds:
+        for kind in kinds if not self.divided else ():
             self._put_together(kind, UNKNOWNS[type(kind.contacts)])
         world.wait([request])
         unpack_rows(box, own.owned, rows)
