@@ -60,7 +60,7 @@ INSIDE = {
         {"archive", "recorders", "resume", "siconos"}, {"problems"},
     ],
     "rigid": [
-        {"fetch"},
+        {"fetch", "sums"},
         {"interrupts", "step", "space", "threads", "search.contract", "search.touches", "search.laws",
          "search.solids", "search.pairs", "ranks.world"},
         {"motion", "neighbours", "search.outlines", "search.axes", "search.ghosts",
