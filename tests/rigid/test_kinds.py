@@ -197,6 +197,13 @@ def state(sim):
     }
 
 
+def works(sim):
+    """All bits of the works of the contacts."""
+    energy = sim.energy
+    parts = energy.normal_work, energy.tangential_work, energy.rolling_work
+    return [[float(x).hex() for x in part] for part in parts]
+
+
 def arrays(item):
     """Copies of all arrays that a `ContactSet` holds, by the way to them."""
     if isinstance(item, np.ndarray):
@@ -237,6 +244,7 @@ def test_threads_change_no_bit_and_every_step_is_solved(name, solver, penetratio
     assert {number for number, count in counts.items() if count} == SCENES[name][4]
     assert sum(counts.values()) == one.report.contacts == len(one.contacts.gap) > 60
     assert state(one) == state(several)
+    assert works(one) == works(several)
     assert one.energy.closure <= 1e-10 * np.abs(one.energy.force_work)
 
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from ..._jit import Settled, kernel
 from ...state import SEPARATING, SLIDING, STICKING
+from ..search.touches import FIRST, SECOND
+from ..threads import block
 from .contract import ALL, Kernels, Kind, Plan
 
 
@@ -41,6 +43,37 @@ def shrink(some, a, b, group, factor, impulses):
         s = factor[group[a[k]] if group[a[k]] >= 0 else group[b[k]]]
         for c in range(impulses.shape[1]):
             impulses[k, c] *= s
+
+
+@kernel(inline=True)
+def same_pair(index, k, planes):
+    """Whether the touches k - 1 and k belong to the same two parts; from ``planes`` on the first one is a plane."""
+    return (
+        k > 0 and k != planes
+        and index[k, FIRST] == index[k - 1, FIRST] and index[k, SECOND] == index[k - 1, SECOND]
+    )  # fmt: skip
+
+
+@kernel
+def block_of_pairs(index, planes, k):
+    """Begin and end of block ``k`` of touches; those of the same two parts are in one block."""
+    begin, end = block(index.shape[0], k)
+    while begin < index.shape[0] and same_pair(index, begin, planes):
+        begin += 1
+    while end < index.shape[0] and same_pair(index, end, planes):
+        end += 1
+    return begin, max(begin, end)
+
+
+@kernel
+def filled_by(parts, special, first):
+    """The sum of (rho b)^2 of all blocks, ``parts`` (BLOCKS, 2); the ``first`` thread notes what is ``special``."""
+    scale, some = 0.0, False
+    for k in range(parts.shape[0]):
+        scale, some = scale + parts[k, 0], some or parts[k, 1] > 0.0
+    if first:
+        special[0] = some
+    return scale
 
 
 def head(table, count: int):
@@ -160,6 +193,12 @@ class Angular(Parted, Held):
     """The contacts of polygons or polyhedra: see `Parted`; with laws beyond Coulomb's or without."""
 
     more, beyond = (1.3, 64), slice(0)  # columns of `law` that `together` does not know
+    booking = None  # the kernel of `book`
+
+    def clear(self) -> None:
+        """No active contacts."""
+        super().clear()
+        self._book = Settled(self.booking)
 
     def store(self, touches, rows, mobility, tolerance, team) -> tuple[float, float]:
         """Keep impulse, moment and status with the touches; the largest distance to a cone and sum |P|^2."""

@@ -27,10 +27,10 @@ LEVEL = 1e-14  # of the size: targets that no motion of the bodies has, times h,
 
 
 @kernel
-def fill_joints(touches, rows, inverse, h, out):
-    """Find the joints, and what their contacts have in common."""
-    index, planes, joint, row, size = touches.index, touches.planes, out.joint, out.row, touches.status.size
-    work, k = np.empty((6, 6)), 0
+def fill_joints(touches, rows, inverse, h, out, begin, end):
+    """Find the joints from contact ``begin`` on, before ``end``, and what their contacts have in common."""
+    index, planes, joint, row, size = touches.index, touches.planes, out.joint, out.row, end
+    work, k = np.empty((6, 6)), begin
     while k < size:
         after = k + 1
         while (

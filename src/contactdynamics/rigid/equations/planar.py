@@ -15,6 +15,7 @@ from ...scenes.materials import COHESION, FRICTION_1, RHO, ROLLING, STATIC, TAU,
 from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
 from ..search import touches as touch
 from ..search.contract import NEAR, PLANAR
+from ..threads import BLOCKS, block, meet, part
 from .contract import (
     KERNELS,
     START,
@@ -22,11 +23,12 @@ from .contract import (
     Kernels,
     holds_static,
     lost_after,
+    put_together,
     sinking_speed,
     tallied,
     target_velocity,
 )
-from .held import Angular, status_of
+from .held import Angular, block_of_pairs, filled_by, same_pair, status_of
 from .planar_rows import (
     AN,
     AT,
@@ -51,6 +53,7 @@ from .planar_rows import (
     PlanarContacts,
     planar_contacts,
     push,
+    push_own,
     twist,
     velocity,
 )
@@ -58,10 +61,10 @@ from .planar_sweep import couple, sweep_contacts
 
 
 @kernel
-def fill_contacts(touches, position, step, rows, laws, mobility, out):
-    """Fill ``out`` from the active ``touches`` and add their first guess to ``rows``, which start free.
+def fill_some(touches, position, step, rows, laws, mobility, out, begin, end, alone):
+    """Fill the contacts from ``begin`` on, before ``end``: see `fill_contacts`; where ``alone``, add their first guess.
 
-    Returns the sum of (rho b)^2 over the contacts.
+    Returns the sum of (rho b)^2, and whether there are other laws than Coulomb's.
     """
     scale, special = 0.0, False
     index, place, gaps, memory, status, lost, planes = (
@@ -69,7 +72,7 @@ def fill_contacts(touches, position, step, rows, laws, mobility, out):
     )  # fmt: skip
     before, free, h, inverse = step.before, step.free, step.h, mobility.inverse
     one, two, row, law, joint, edge = out.a, out.b, out.row, out.law, out.joint, out.edge
-    for k in range(status.size):
+    for k in range(begin, end):
         a, b, rule = touches.a[k], touches.b[k], index[k, touch.LAW]
         nx, ny, gap = place[k, touch.NX], place[k, touch.NY], gaps[k]
         ax, ay = place[k, touch.X] - position[a, 0], place[k, touch.Y] - position[a, 1]
@@ -99,25 +102,38 @@ def fill_contacts(touches, position, step, rows, laws, mobility, out):
         special = special or glue > 0.0 or laws[rule, TENSION] > 0.0 or laws[rule, ROLLING] > 0.0
         one[k], two[k], joint[k] = a, b, False
         out.sink[k] = sinking_speed(gap if step.anticipate else -lost[k], place[k, touch.SIZE], h)
-        if k > 0 and k != planes and same_pair(index, k):
+        if same_pair(index, k, planes):
             level = abs(gap - gaps[k - 1]) <= NEAR * place[k, touch.SIZE]
-            joint[k - 1] = level and not (k > 1 and joint[k - 2])
+            joint[k - 1] = level and not (k - 1 > begin and joint[k - 2])
             if joint[k - 1]:
                 couple(row, edge, k - 1, mass)
         f_n, f_t = velocity(free, a, b, row, k)
         rho = 2.0 / (row[k, WNN] + row[k, WTT])
         scale += rho * rho * ((f_n - row[k, RN]) ** 2 + (f_t - row[k, RT]) ** 2)
-        push(rows, a, b, row, k, row[k, PN], row[k, PT])
-        if law[k, MOMENT] != 0.0:
-            twist(rows, a, b, row, k, law[k, MOMENT])
-    out.special[0] = special
-    return scale
+        if alone:
+            push(rows, a, b, row, k, row[k, PN], row[k, PT])
+            if law[k, MOMENT] != 0.0:
+                twist(rows, a, b, row, k, law[k, MOMENT])
+    return scale, special
 
 
-@kernel(inline=True)
-def same_pair(index, k):
-    """Whether the touches k - 1 and k belong to the same two parts."""
-    return index[k, touch.FIRST] == index[k - 1, touch.FIRST] and index[k, touch.SECOND] == index[k - 1, touch.SECOND]
+@kernel
+def fill_contacts(touches, position, step, rows, laws, mobility, out, parts, meeting):
+    """Fill ``out`` from the active ``touches`` and add their first guess to ``rows``, which start free.
+
+    Threads share the blocks of the contacts, then the bodies: each body gets its impulses in the order of the contacts.
+    Returns the sum of (rho b)^2 over the contacts, block by block in ``parts`` (BLOCKS, 2).
+    """
+    alone = meeting.threads == 1
+    first, after = part(BLOCKS, meeting)
+    for k in range(first, after):
+        begin, end = block_of_pairs(touches.index, touches.planes, k)
+        parts[k, 0], parts[k, 1] = fill_some(touches, position, step, rows, laws, mobility, out, begin, end, alone)
+    meet(meeting, rows)
+    if not alone:
+        begin, end = part(rows.shape[0], meeting)
+        push_own(rows, out, begin, end)
+    return filled_by(parts, out.special, meeting.thread == 0)
 
 
 @kernel
@@ -173,13 +189,10 @@ def store_contacts(rows, contacts, kappa, tolerance, touches):
 
 
 @kernel
-def book_contacts(before, rows, kind, h, index, lost, contacts, works):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive.
-
-    Enters into ``lost`` (m,) what the solver left, and returns the largest.
-    """
+def book_some(before, rows, kind, h, index, lost, contacts, begin, end, works):
+    """Add the works of the contacts from ``begin`` on, before ``end``, to ``works``: see `book_contacts`."""
     one, two, row, law, most = contacts.a, contacts.b, contacts.row, contacts.law, 0.0
-    for k in range(one.size):
+    for k in range(begin, end):
         a, b, m = one[k], two[k], law[k, MOMENT]
         u_n, u_t = velocity(before, a, b, row, k)
         v_n, v_t = velocity(rows, a, b, row, k)
@@ -200,6 +213,22 @@ def book_contacts(before, rows, kind, h, index, lost, contacts, works):
             turn = row[k, BN] * p_n + row[k, BT] * p_t + m / rows[b, 7]
             works[entry, 3] -= rows[b, 0] * x + rows[b, 1] * y + rows[b, 5] * turn
     return most
+
+
+@kernel
+def book_contacts(before, rows, kind, h, index, lost, contacts, works, parts, meeting):
+    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive; by ``parts``.
+
+    ``parts`` (BLOCKS, L + 1, 4) are those of the blocks. Enters into ``lost`` (m,) what the solver left, and returns
+    the largest.
+    """
+    first, after = part(BLOCKS, meeting)
+    for k in range(first, after):
+        begin, end = block(contacts.a.size, k)
+        parts[k] = 0.0
+        parts[k, works.shape[0], 0] = book_some(before, rows, kind, h, index, lost, contacts, begin, end, parts[k])
+    meet(meeting, rows)
+    return put_together(parts, works, meeting.thread == 0)
 
 
 @kernel
@@ -258,16 +287,19 @@ class Planar(Angular):
     """The contacts of polygons in a scene: see `Equations`."""
 
     number, beyond = PLANAR, slice(PULL, MOMENT)
-    arrays, kernels, filling = staticmethod(planar_contacts), KERNELS[PlanarContacts], staticmethod(fill_contacts)
+    arrays, kernels = staticmethod(planar_contacts), KERNELS[PlanarContacts]
+    filling, booking = staticmethod(fill_contacts), staticmethod(book_contacts)
 
     def fill(self, model, near, touches, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        return self._fill(self._part(touches), model.bodies.position, step, rows, model.laws, mobility, self.active)
+        given = self._part(touches), model.bodies.position, step, rows, model.laws, mobility, self.active
+        return team.share(self._fill.call, *given, np.empty((BLOCKS, 2)))
 
     def book(self, touches, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
         part = self._part(touches)
-        most = book_contacts(step.before, rows, bodies.kind, step.h, part.index, part.lost, self.active, works)
+        given = step.before, rows, bodies.kind, step.h, part.index, part.lost, self.active, works
+        most = team.share(self._book.call, *given, np.empty((BLOCKS, len(works) + 1, 4)))
         self._give(touches, part)
         return most
 

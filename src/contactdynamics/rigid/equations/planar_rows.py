@@ -65,3 +65,24 @@ def twist(rows, a, b, row, k, m):
     """Apply a moment about z to the two bodies."""
     rows[a, 5] -= row[k, KA] / rows[a, 7] * m
     rows[b, 5] += row[k, KB] / rows[b, 7] * m
+
+
+@kernel
+def push_own(rows, contacts, begin, end):
+    """Apply impulses and moments of all ``contacts`` to those of their bodies from row ``begin`` on, before ``end``.
+
+    As `push` and `twist` do it contact after contact, to the bit.
+    """
+    row, law = contacts.row, contacts.law
+    for k in range(contacts.a.size):
+        for side in range(2):
+            body = contacts.b[k] if side else contacts.a[k]
+            if begin <= body < end:
+                sign, turn, n, t = (1.0, KB, BN, BT) if side else (-1.0, KA, AN, AT)
+                p_n, p_t, m = row[k, PN], row[k, PT], law[k, MOMENT]
+                x, y = row[k, NX] * p_n - row[k, NY] * p_t, row[k, NY] * p_n + row[k, NX] * p_t
+                rows[body, 0] += sign * (rows[body, 6] * x)
+                rows[body, 1] += sign * (rows[body, 6] * y)
+                rows[body, 5] += sign * (row[k, turn] * (row[k, n] * p_n + row[k, t] * p_t))
+                if m != 0.0:
+                    rows[body, 5] += sign * (row[k, turn] / rows[body, 7] * m)

@@ -15,6 +15,7 @@ from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, 
 from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
 from ..search import touches as touch
 from ..search.contract import SPATIAL
+from ..threads import BLOCKS, block, meet, part
 from .contract import (
     KERNELS,
     START,
@@ -23,11 +24,12 @@ from .contract import (
     holds_static,
     local_frame,
     lost_after,
+    put_together,
     sinking_speed,
     tallied,
     target_velocity,
 )
-from .held import Angular, status_of
+from .held import Angular, block_of_pairs, filled_by, status_of
 from .joints import fill_joints
 from .levers import carried, contact_block
 from .local import moment_error
@@ -52,6 +54,7 @@ from .spatial_rows import (
     T,
     fill_block,
     push,
+    push_own,
     relative_spin,
     spatial_contacts,
     twist,
@@ -63,12 +66,16 @@ NX, NY, NZ, X, Y, Z = touch.PLACE
 
 
 @kernel
-def fill_frames(touches, materials, plane_materials, orientation, position, laws, axes, rows, out):
-    """Frames and arms of the contacts; ``materials`` of the balls. An axis of friction turns the frame."""
+def fill_frames(touches, made_of, placed, rules, rows, out, begin, end):
+    """Frames and arms of the contacts from ``begin`` on, before ``end``: see `fill_contacts`.
+
+    An axis of friction turns the frame.
+    """
+    (materials, plane_materials), (position, orientation), (laws, axes) = made_of, placed, rules
     place, index, planes, row, axis, frame = (
         touches.place, touches.index, touches.planes, out.row, np.empty(3), np.empty((3, 3))
     )  # fmt: skip
-    for k in range(touches.status.size):
+    for k in range(begin, end):
         a, b, law = touches.a[k], touches.b[k], index[k, touch.LAW]
         out.a[k], out.b[k] = a, b
         nx, ny, nz = place[k, NX], place[k, NY], place[k, NZ]
@@ -92,16 +99,17 @@ def fill_frames(touches, materials, plane_materials, orientation, position, laws
 
 
 @kernel
-def fill_contacts(touches, step, rows, laws, mobility, out):
-    """Blocks, targets and laws of the contacts, whose frames are there; adds their first guess to ``rows``.
+def fill_some(touches, step, rows, laws, mobility, out, begin, end, alone):
+    """Blocks, targets and laws of contacts whose frames are there: see `fill_contacts`.
 
-    Returns the sum of (rho b)^2 over the contacts.
+    Where ``alone``, adds their first guess. Returns the sum of (rho b)^2, and whether there are other laws than
+    Coulomb's.
     """
     scale, special = 0.0, False
     index, place, gaps, memory, status = touches.index, touches.place, touches.gap, touches.memory, touches.status
     before, free, h, inverse, lost = step.before, step.free, step.h, mobility.inverse, touches.lost
     one, two, row, law = out.a, out.b, out.row, out.law
-    for k in range(status.size):
+    for k in range(begin, end):
         a, b, rule, gap = one[k], two[k], index[k, touch.LAW], gaps[k]
         fill_block(rows, inverse, a, b, row, k)
         u, v, w = velocity(before, a, b, row, k)
@@ -122,16 +130,39 @@ def fill_contacts(touches, step, rows, laws, mobility, out):
         u, v, w = velocity(free, a, b, row, k)
         u, v, w = u - row[k, R], v - row[k, R + 1], w - row[k, R + 2]
         scale += row[k, STEP] ** 2 * (u * u + v * v + w * w)
-        push(rows, inverse, a, b, row, k, row[k, P], row[k, P + 1], row[k, P + 2])
+        if alone:
+            push(rows, inverse, a, b, row, k, row[k, P], row[k, P + 1], row[k, P + 2])
         for c in range(3):
             law[k, MOMENT + c] = 0.0
         if turning:
             x, y, z = memory[k, 3], memory[k, 4], memory[k, 5]
             for c in range(3):
                 law[k, MOMENT + c] = x * row[k, 3 * c] + y * row[k, 3 * c + 1] + z * row[k, 3 * c + 2]
-            twist(rows, inverse, a, b, row, k, law[k, MOMENT], law[k, MOMENT + 1], law[k, MOMENT + 2])
-    out.special[0] = special
-    return scale
+            if alone:
+                twist(rows, inverse, a, b, row, k, law[k, MOMENT], law[k, MOMENT + 1], law[k, MOMENT + 2])
+    return scale, special
+
+
+@kernel
+def fill_contacts(touches, made_of, placed, step, rows, rules, mobility, out, parts, meeting):
+    """Fill ``out`` from the active ``touches`` and add their first guess to ``rows``, which start free.
+
+    ``made_of``: the materials of balls and planes; ``placed``: position and orientation of the bodies; ``rules``: laws
+    and their axes. Threads share the blocks of the contacts, then the bodies: each body gets its impulses in the order
+    of the contacts. Returns the sum of (rho b)^2 over the contacts, block by block in ``parts`` (BLOCKS, 2).
+    """
+    alone = meeting.threads == 1
+    first, after = part(BLOCKS, meeting)
+    for k in range(first, after):
+        begin, end = block_of_pairs(touches.index, touches.planes, k)
+        fill_frames(touches, made_of, placed, rules, rows, out, begin, end)
+        parts[k, 0], parts[k, 1] = fill_some(touches, step, rows, rules[0], mobility, out, begin, end, alone)
+        fill_joints(touches, rows, mobility.inverse, step.h, out, begin, end)
+    meet(meeting, rows)
+    if not alone:
+        begin, end = part(rows.shape[0], meeting)
+        push_own(rows, mobility.inverse, out, begin, end)
+    return filled_by(parts, out.special, meeting.thread == 0)
 
 
 @kernel
@@ -217,16 +248,13 @@ def store_contacts(rows, contacts, kappa, tolerance, touches):
 
 
 @kernel
-def book_contacts(before, rows, kind, length, touches, contacts, works):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive.
-
-    Enters with the ``touches`` what the solver lost in a step of this ``length``, and returns the largest.
-    """
+def book_some(before, rows, kind, length, touches, contacts, begin, end, works):
+    """Add the works of the contacts from ``begin`` on, before ``end``, to ``works``: see `book_contacts`."""
     one, two, row, law, index, memory, lost = (
         contacts.a, contacts.b, contacts.row, contacts.law, touches.index, touches.memory, touches.lost
     )  # fmt: skip
     x, y, most = np.empty(3), np.empty(3), 0.0
-    for k in range(one.size):
+    for k in range(begin, end):
         a, b, entry = one[k], two[k], index[k, touch.LAW]
         u, v, s = velocity(before, a, b, row, k)
         f, g, h = velocity(rows, a, b, row, k)
@@ -248,6 +276,22 @@ def book_contacts(before, rows, kind, length, touches, contacts, works):
                 speed = rows[body, c] + rows[body, 3 + d] * row[k, arm + e] - rows[body, 3 + e] * row[k, arm + d]
                 works[entry, 3] += sign * (speed * memory[k, c] + rows[body, 3 + c] / rows[body, 7] * memory[k, 3 + c])
     return most
+
+
+@kernel
+def book_contacts(before, rows, kind, length, touches, contacts, works, parts, meeting):
+    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive; by ``parts``.
+
+    ``parts`` (BLOCKS, L + 1, 4) are those of the blocks. Enters with the ``touches`` what the solver lost in a step of
+    this ``length``, and returns the largest.
+    """
+    first, after = part(BLOCKS, meeting)
+    for k in range(first, after):
+        begin, end = block(contacts.a.size, k)
+        parts[k] = 0.0
+        parts[k, works.shape[0], 0] = book_some(before, rows, kind, length, touches, contacts, begin, end, parts[k])
+    meet(meeting, rows)
+    return put_together(parts, works, meeting.thread == 0)
 
 
 @kernel
@@ -293,20 +337,19 @@ class Spatial(Angular):
 
     number, beyond = SPATIAL, slice(PULL, MOMENT)
     arrays, unknowns, kernels = staticmethod(spatial_contacts), 6, KERNELS[SpatialContacts]
+    filling, booking = staticmethod(fill_contacts), staticmethod(book_contacts)
 
     def fill(self, model, near, touches, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        b, touches = model.bodies, self._part(touches)
-        fill_frames(touches, model.balls.material, model.planes.material, b.orientation, b.position, model.laws,
-                    model.law_axes, rows, self.active)  # fmt: skip
-        scale = fill_contacts(touches, step, rows, model.laws, mobility, self.active)
-        fill_joints(touches, rows, mobility.inverse, step.h, self.active)
-        return scale
+        b, made_of = model.bodies, (model.balls.material, model.planes.material)
+        given = self._part(touches), made_of, (b.position, b.orientation), step, rows, (model.laws, model.law_axes)
+        return team.share(self._fill.call, *given, mobility, self.active, np.empty((BLOCKS, 2)))
 
     def book(self, touches, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
         part = self._part(touches)
-        most = book_contacts(step.before, rows, bodies.kind, step.h, part, self.active, works)
+        given = step.before, rows, bodies.kind, step.h, part, self.active, works
+        most = team.share(self._book.call, *given, np.empty((BLOCKS, len(works) + 1, 4)))
         self._give(touches, part)
         return most
 

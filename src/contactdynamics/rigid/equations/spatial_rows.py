@@ -101,6 +101,32 @@ def twist(rows, inverse, a, b, row, k, p, q, r):
 
 
 @kernel
+def push_own(rows, inverse, contacts, begin, end):
+    """Apply impulses and moments of all ``contacts`` to those of their bodies from row ``begin`` on, before ``end``.
+
+    As `push` and `twist` do it contact after contact, to the bit.
+    """
+    row, law = contacts.row, contacts.law
+    for k in range(contacts.a.size):
+        for side in range(2):
+            body = contacts.a[k] if side else contacts.b[k]
+            if begin <= body < end:
+                arm, sign = (A, -1.0) if side else (B, 1.0)
+                p, q, r, turn = row[k, P], row[k, P + 1], row[k, P + 2], sign / rows[body, 7]
+                x = sign * (row[k, N] * p + row[k, T] * q + row[k, S] * r)
+                y = sign * (row[k, N + 1] * p + row[k, T + 1] * q + row[k, S + 1] * r)
+                z = sign * (row[k, N + 2] * p + row[k, T + 2] * q + row[k, S + 2] * r)
+                kick(rows, inverse, body, x, y, z, row[k, arm + 1] * z - row[k, arm + 2] * y,
+                     row[k, arm + 2] * x - row[k, arm] * z, row[k, arm] * y - row[k, arm + 1] * x)  # fmt: skip
+                if law[k, ROLL] > 0.0 or law[k, SPIN] > 0.0:
+                    p, q, r = law[k, MOMENT], law[k, MOMENT + 1], law[k, MOMENT + 2]
+                    x = row[k, N] * p + row[k, T] * q + row[k, S] * r
+                    y = row[k, N + 1] * p + row[k, T + 1] * q + row[k, S + 1] * r
+                    z = row[k, N + 2] * p + row[k, T + 2] * q + row[k, S + 2] * r
+                    kick(rows, inverse, body, 0.0, 0.0, 0.0, turn * x, turn * y, turn * z)
+
+
+@kernel
 def turning_part(rows, inverse, body, row, k, arm):
     """What the turning of a body adds to W (nn, nt, ns, tt, ts, ss): (arm x d) . c^2 I^-1 (arm x e)."""
     if rows[body, 6] == 0.0:
