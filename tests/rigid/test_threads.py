@@ -89,7 +89,8 @@ def test_threads_choose_the_same_contacts(seed):
         near = np.zeros_like(hot)
         near[contacts.a[some]] = near[contacts.b[some]] = True
         for threads in (1, 2, 3, 8):
-            plan.few[:], scratch.hot[:], scratch.near[:], scratch.losses[:] = 0, True, True, 99
+            plan.few[:], scratch.losses[:] = 0, 99
+            scratch.hot[scratch.movable] = scratch.near[:] = True
             arguments = sim.rows, table(kinds), scratch, allowed, 0
             assert Team(threads).share(solvers.choose_few, *arguments) == (np.count_nonzero(some), len(some))
             for begin, end, after in zip(plan.cuts, plan.few_ends, plan.cuts[1:], strict=False):

@@ -35,8 +35,8 @@ class Scratch(NamedTuple):
     movable: np.ndarray  # the bodies that contacts can move; of those processes that share them, a process's own
     free: np.ndarray  # (N,) whether a body is among them
     pushed: np.ndarray  # the same, where processes share them those that one answers for: each body has one
-    hot: np.ndarray  # (N,) that a contact acts on which needs work; behind them LINE for each thread
-    near: np.ndarray  # the same that a contact of a hot body acts on
+    hot: np.ndarray  # (N,) that a contact acts on which needs work; behind them a line of cache for each thread
+    near: np.ndarray  # the same that a contact of a hot body acts on, free or not
     losses: np.ndarray  # (GROUPS, 2048) what contacts lose, thread by thread: see `add_losses`
     changes: np.ndarray  # (2, ALL) of this and the last sweep, by group
     sums: np.ndarray  # (kinds, ALL, 8) parts of the residual; room for all kinds of the scene
@@ -60,7 +60,7 @@ def scratch_arrays(rows: np.ndarray, kinds: int) -> Scratch:
     """Scratch arrays for a solver of the bodies ``rows`` (N, 8) and so many kinds of equations."""
     n, free = len(rows), rows[:, 6] > 0.0
     movable = np.flatnonzero(free).astype(np.uint32)
-    hot, near = (np.zeros(n + LINE * GROUPS, dtype=np.bool_) for _ in range(2))
+    hot, near = (np.zeros(n + LINE * (GROUPS + 1), dtype=np.bool_) for _ in range(2))
     return Scratch(
         np.empty((n, 6)), np.empty(n, dtype=np.uint32), movable, free, movable, hot, near,
         np.zeros((GROUPS, 2048), dtype=np.int64), np.zeros((2, ALL)), np.zeros((kinds, ALL, 8)),
@@ -210,11 +210,12 @@ def choose_few(rows, kinds, scratch, allowed, shared, meeting):
     its groups. Returns the number of those chosen and of all; those of bodies are in ``scratch.found``.
     """
     thread, n, free, hot, near = meeting.thread, rows.shape[0], scratch.free, scratch.hot, scratch.near
-    losses, spare = scratch.losses, np.uint64(n + LINE * thread)
-    first, after = part(n, meeting)
-    for body in range(first, after):
-        hot[body] = False
-        near[body] = body >= n - shared
+    losses, spare = scratch.losses, np.uint64(n + LINE * (thread + 1))
+    movable, bodies, found = scratch.movable, scratch.bodies, scratch.found
+    first, after = part(movable.size, meeting)
+    for k in range(first, after):  # those that a thread has in its cache; others are never marked
+        hot[movable[k]] = False
+        near[movable[k]] = movable[k] >= n - shared
     for exponent in range(losses.shape[1]):
         losses[thread, exponent] = 0
     for parity in range(2):
@@ -241,10 +242,8 @@ def choose_few(rows, kinds, scratch, allowed, shared, meeting):
             every += one.plan.cuts[end] - one.plan.cuts[begin]
             for group in range(begin, end):
                 contacts += choose(one.a, one.b, one.plan, group, hot, near, spare)
-    found, bodies, movable = scratch.found, scratch.bodies, scratch.movable
     found[thread, 0], found[thread, 1] = contacts, every
     share_out(meeting, rows, CHOSEN)
-    first, after = part(movable.size, meeting)
     count = first
     for k in range(first, after):
         bodies[count] = movable[k]
