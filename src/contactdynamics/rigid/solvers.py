@@ -479,22 +479,20 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
             plain, since, fresh = not plain, done, True
         if plain:
             continue
-        chosen, contacts = choose_few(rows, kinds, scratch, 0.5 * LEFT * tolerance * push, goal.shared, meeting)
         fresh = few
         # A round over few contacts may push the residual outwards only; then, where most contacts need work, and where
         # contacts sink, go on over all, with the momentum gained.
-        if (
-            goal.rest
-            or found.left <= LEFT * tolerance
-            or 2 * chosen > contacts
-            or (few and residual > 0.5 * before)
-            or residual <= tolerance
-        ):
-            few = no
-            if fresh and residual > tolerance:  # the change of a sweep over few contacts says nothing of one over all
-                count, target = min(int(3.0 * np.log(residual / (0.75 * tolerance))) + 2, 64), 0.0
+        every = goal.rest or found.left <= LEFT * tolerance or residual <= tolerance
+        if not every and not (few and residual > 0.5 * before):
+            allowed = 0.5 * LEFT * tolerance * push
+            chosen, contacts = choose_few(rows, kinds, scratch, allowed, goal.shared, meeting)
+            few = 2 * chosen <= contacts
         else:
-            few, fresh = True, True
+            few = no
+        if few:
+            fresh = True
+        elif fresh and residual > tolerance:  # the change of a sweep over few contacts says nothing of one over all
+            count, target = min(int(3.0 * np.log(residual / (0.75 * tolerance))) + 2, 64), 0.0
     return counted(done, found)
 
 
