@@ -70,7 +70,7 @@ INSIDE = {
         {"search.left_out", "search.recovery", "search.cutting", "order", "solvers", "assembly", "together", "ledger",
          "roster", "cell", "equations.held", "equations.joints", "ranks.domains", "ranks.meeting"},
         {"equations.diagonal_sweep", "equations.planar_sweep", "equations.spatial_sweep", "equations.full_works",
-         "search.ball_contacts"},
+         "search.ball_contacts", "ranks.division"},
         {"gains", "restraint", "search.balls", "search.meeting", "equations.diagonal", "equations.full",
          "equations.planar", "equations.spatial", "loading", "watch", "options"},
         {"search.touching", "equations.border", "equations.cellular"},

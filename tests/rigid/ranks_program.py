@@ -80,6 +80,49 @@ def broken(path, ranks):
     sim.run(until=END, progress=False)
 
 
+def read(ranks, leaves=False):
+    """Contacts are read by all processes, after a run by one, and by one alone while another steps, or ``leaves``."""
+    alone = cd.Simulation(scene(), time_step=H, solver="nlgs")
+    seen, sim = [], cd.Simulation(scene(), time_step=H, ranks=ranks, solver="nlgs", recorders=[Reader()])
+    for one in (alone, sim):
+        for _ in range(80):
+            one.step()
+        seen.append(one.contacts)
+        assert one.contact_set.divided is False
+        one.step()
+        seen.append((one.report.worst, one.contact_set.deepest(one.model)))
+        one.run(until=0.1, progress=False)
+    assert len(seen[0].gap) > 50 and all(np.array_equal(x, y) for x, y in zip(seen[0], seen[2], strict=True))
+    assert seen[1] == seen[3]
+    if ranks.Get_rank() == 0:
+        assert np.array_equal(alone.contacts.impulse, sim.contacts.impulse)
+        assert sim.recorders[0].seen == [len(sim.rows)] * 100
+    sim.recorders = []
+    sim.step()
+    own = sim.contact_set.searches[0].found
+    assert sim.contact_set.divided and 0 < len(own.a) < sim.contact_set.count
+    if ranks.Get_rank() == 0:
+        len(sim.contacts.gap)
+    if not leaves:
+        sim.step()
+
+
+class Reader:
+    """A recorder that reads contacts, on the process that records."""
+
+    def __init__(self):
+        self.seen = []
+
+    def begin(self, sim):
+        """Nothing."""
+
+    def __call__(self, sim):
+        assert len(sim.contacts.gap) == sim.contact_set.count
+        self.seen.append(len(sim.rows))
+
+    end = begin
+
+
 def unlike(ranks):
     """The processes do not do the same."""
     rng = np.random.default_rng(ranks.Get_rank())
@@ -112,6 +155,8 @@ def main(job, *arguments):
             sim.run(until=END, progress=False)
         elif job == "unlike":
             unlike(comm)
+        elif job == "read":
+            read(comm, *arguments)
         elif job == "idle":
             wide = scene()
             wide.add(cd.Disk(0.6), material="m", position=(0.0, 1.5))
@@ -122,7 +167,9 @@ def main(job, *arguments):
             mine = np.full((rank + 1, 2), 10.0 + rank), np.arange(rank, dtype=np.int32), np.zeros(0)
             total = np.array([rank == 0, 2.0 * (rank == 1), 0.0])
             one.add_up(total)
-            print([array.tolist() for array in (*one.tell(*mine), total)], flush=True)
+            said = comm.gather([array.tolist() for array in (*one.tell(*mine), total)])
+            if rank == 0:  # the lines of two processes may be mixed
+                print(said, flush=True)
         elif job == "wrong":
             cd.Simulation(scene(), time_step=H, ranks=comm, threads=8)
     except Exception as error:

@@ -156,9 +156,19 @@ def test_a_rank_that_is_killed_ends_all_with_a_file_to_go_on_from(tmp_path):
 
 
 @mpi
+def test_contacts_are_read_by_all_ranks_or_by_none():
+    """By all, by a recorder, by one after a run; one that reads alone between steps is told."""
+    said = launched(2, "read", ends=2)
+    assert "InputError: rank 1 makes a step while rank 0 reads contacts: the processes share the contacts" in said
+    said += launched(2, "read", "leaves", ends=2)
+    assert "RankError: Rank 1 of 2 has ended its program while others wait for it" in said
+    assert "AssertionError" not in said
+
+
+@mpi
 def test_ranks_tell_each_other_arrays_of_any_length():
-    said = [line for line in launched(2, "tell").splitlines() if line.startswith("[")]
-    assert list(map(eval, said)) == [[[[10.0] * 2, [11.0] * 2, [11.0] * 2], [0], [], [1.0, 2.0, 0.0]]] * 2
+    said = next(line for line in launched(2, "tell").splitlines() if line.startswith("["))
+    assert eval(said) == [[[[10.0] * 2, [11.0] * 2, [11.0] * 2], [0], [], [1.0, 2.0, 0.0]]] * 2
 
 
 @mpi
@@ -203,18 +213,23 @@ def test_mpiexec_of_another_mpi(monkeypatch):
 
 
 def test_domains_share_out_all_contacts_and_bodies(shared_always):
-    """Every free body with contacts has one owner; borders of two ranks are the same list, once out and once in."""
+    """Every free body has one owner; a rank has all bodies that its contacts act on.
+
+    Borders of two ranks are the same list, once out and once in.
+    """
     sim = cd.Simulation(ranks_program.scene(), time_step=1e-3)
     sim.run(until=0.07, progress=False)
-    kinds = [equations.kind for equations in sim.contact_set.equations]
-    contacts = kinds[0].contacts
-    lists = [(kind.contacts.a, kind.contacts.b, kind.plan.order, kind.plan.cuts) for kind in kinds]
+    (contacts, plan), tray = sim.contact_set.equations[0].kind, sim.contact_set._tray
     for ranks in (1, 2, 3, 8):
-        parts = [domains.divide(sim.rows, lists, rank, ranks) for rank in range(ranks)]
-        touched = np.unique(np.concatenate([contacts.a, contacts.b]))
-        assert sorted(parts[0].owned.tolist()) == touched[sim.rows[touched, 6] > 0].tolist()
+        parts = [domains.divide(sim.rows, tray.home, tray.group, rank, ranks) for rank in range(ranks)]
+        assert sorted(parts[0].owned.tolist()) == np.flatnonzero(sim.rows[:, 6] > 0).tolist()
         assert (sum(part.local.astype(int) for part in parts) <= 2).all()
         for rank, part in enumerate(parts):
+            begin, end = (domains.first_group(rank + k, ranks) for k in range(2))
+            for parity in (0, 8):
+                some = plan.order[plan.cuts[parity + begin] : plan.cuts[parity + end]]
+                touched = np.concatenate([contacts.a[some], contacts.b[some]])
+                assert part.local[touched[sim.rows[touched, 6] > 0]].all()
             for parity, border in enumerate(part.borders):
                 for other, begin, end in border.parts:
                     back = parts[other].borders[1 - parity]

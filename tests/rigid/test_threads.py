@@ -56,7 +56,7 @@ def test_neighbour_lists_are_built_by_all_threads(spacing):
     sim = cd.Simulation(scene, time_step=0.01, check=False)
     near = sim.contact_set.near
     near.place(sim.model)
-    made = [neighbours.build(OPEN, near.spheres, rows, 0.01, 5.0, 0.2, Team(k)) for k in (1, 2, 3)]
+    made = [neighbours.build(OPEN, near.spheres, rows, 0.01, 5.0, 0.2, (0, n), Team(k)) for k in (1, 2, 3)]
     one = made[0]
     assert (len(one.other) > 8 * n) == (spacing < 1.0)
     for lists in made[1:]:

@@ -13,8 +13,8 @@ from .._jit import Settled, clock
 from . import motion
 from .equations.contract import Mobility
 from .kinds import Kinds
-from .order import arrange, as_found, slices, tray
-from .search.contract import BORDER, DIAGONAL, Outlook, Overlap
+from .order import arrange, arrange_own, as_found, slices, tray
+from .search.contract import BORDER, DIAGONAL, Candidates, Outlook, Overlap
 from .space import Periodic, wrapped
 from .step import Step
 from .step_solver import Filled, Settings, StepSolver
@@ -42,6 +42,8 @@ class ContactSet(Kinds):
     """The contacts of a scene; ``model`` is its `Model`, ``rows`` (N, 8) the velocities, ``step`` a `Step`."""
 
     team: Team = ALONE  # who shares the work: given to searches, equations and solvers, as far as it is worth it
+    _division = None  # of the contacts over processes: see `ranks.division`
+    _swept_apart = False  # whether the equations have those of this process alone
 
     def _begin_equations(self) -> None:
         """Equations without contacts, and nothing known of the step before."""
@@ -49,20 +51,63 @@ class ContactSet(Kinds):
         self._homes, self._counts = [], {}  # the searches of the active equations; contacts found, by their equations
         self._numbers = np.array([e.number for e in self.equations], dtype=np.int64)
         self._as_found = self._tray = None
-        self._arrange, self._team = Settled(arrange), ALONE
+        self._arrange, self._arrange_own, self._team = Settled(arrange), Settled(arrange_own), ALONE
+        self._swept_apart = False
         self._solver = StepSolver(len(self.equations))
 
     def look(self, model, step: Step, rows) -> None:
         """Find the active contacts at the present positions."""
         team = self.team.of(max(self.count, len(rows)), SMALL)
-        self.near.look(model, rows, step.h, step.anticipate, team)
+        self._cut(len(model.balls.radius), team)
+        self.near.look(model, rows, step.h, step.anticipate, team.alike)
         self._find(model, Outlook(step.before, rows, step.h, step.slack, step.anticipate, False), team)
 
+    def _cut(self, balls: int, team: Team) -> None:
+        """Which balls are looked at here: all, unless processes share them."""
+        shared = team.several and all(search.divisible for search in self.searches)
+        if shared and self._division is None:
+            self._division = team.division()
+        if self.divided and not (shared and self._division.fits(balls)):
+            self.whole()
+        self.near.span = self._division.span(balls) if shared else (0, balls)
+        self._shared = shared
+
     def _find(self, model, outlook: Outlook, team: Team) -> int:
+        if self.divided:
+            self._division.bring_back(self.searches[0].found)
         self._counts = {}
         for search in self.searches:
-            self._counts |= search.find(model, self.near, outlook, team)
+            self._counts |= search.find(model, self.near, outlook, team.alike)
+        if self._shared:
+            self._counts = {DIAGONAL: self._division.tell_found(self.searches[0])}
+            team.divided = True
         return sum(self._counts.values())
+
+    @property
+    def divided(self) -> bool:
+        """Whether this process knows a part of the contacts alone: see `whole`."""
+        return self._division is not None and self._division.active
+
+    def whole(self) -> None:
+        """Know all contacts, here as in one process; all processes must ask, each time."""
+        if not self.divided:
+            return
+        self.team.ask_all()
+        if self._swept_apart:
+            self._division.whole_contacts(self._active[0])
+        self._swept_apart = self.team.divided = False
+        self._kinds_of_search[0].found = self._division.whole_pairs(self._kinds_of_search[0].found)
+
+    def trial(self) -> "ContactSet":
+        """A copy that goes on with the memory, in arrays of its own, alike on all processes: see `Kinds.trial`."""
+        self.whole()
+        other = super().trial()
+        other.team, other._division = self.team.alike, None
+        return other
+
+    def _pairs(self, search):
+        """Those of a search that the equations have."""
+        return self._division.mine if self._swept_apart else search.found
 
     def detect(self, model, step: Step, rows) -> float:
         """`look`, and open again what contacts have lost by what solvers left, where it is more than `LOST`.
@@ -73,6 +118,9 @@ class ContactSet(Kinds):
         self.look(model, step, rows)
         if self.lost <= LOST * self._smallest:
             return 0.0
+        if self.divided and not self.team.any(self.searches[0].owes(model, LOST)):
+            return 0.0
+        self.whole()
         velocities = step.before, step.free, rows
         works = [search.give_back(model, velocities, LOST, KEPT) for search in self.searches]
         if all(work is None for work in works):
@@ -101,15 +149,21 @@ class ContactSet(Kinds):
 
     def slices(self, model) -> np.ndarray:
         """(N,) the order of the bodies in which contacts are swept."""
+        self.whole()
         second = np.concatenate([search.second_bodies(model) for search in self.searches])
         return slices(self._wrapped(model), second, self.near.reach)
 
     def fill(self, model, step: Step, rows, mobility: Mobility, whole: bool = True) -> float:
         """The equations of the active contacts, with the first guess added to ``rows``; returns sum (rho b)^2.
 
-        Unless they must be ``whole``, each process may fill those that it sweeps, and the solver puts them together.
+        Unless they must be ``whole``, each process may have those alone that it sweeps.
         """
         counts = self._counts
+        self._swept_apart = False
+        if self.divided:
+            if not whole and sum(counts.values()) > SMALL:
+                return self._fill_own(model, step, rows, mobility)
+            self.whole()
         plans = tuple([equations.make_room(counts.get(equations.number, 0)) for equations in self.equations])
         self._active = [equations for equations in self.equations if equations.count]
         self._homes = [self._home[equations.number] for equations in self._active]
@@ -121,28 +175,41 @@ class ContactSet(Kinds):
         team = self._team
         if counts.get(DIAGONAL) or counts.get(BORDER) or self.count > SMALL:
             candidates = tuple([search.candidates() for search in self.searches])
-            if self._tray is None or len(self._tray.open_) != team.threads:
-                self._tray = tray(len(rows), int(self._numbers.max()) + 1, team.threads)
             place, reach = self._wrapped(model), self.near.reach
-            team.share(self._arrange.call, place, rows, reach, candidates, plans, self._numbers, self._tray)
+            team.share(
+                self._arrange.call, place, rows, reach, candidates, plans, self._numbers, self._tray_of(rows, team)
+            )
             self._as_found = None
         elif counts != self._as_found:  # one thread, and nothing to gain by another order
             for equations, plan in zip(self.equations, plans, strict=True):
                 as_found(plan, equations.count)
             self._as_found = counts
-        only = self._active[0]
-        if len(self._active) == 1 and only.number == DIAGONAL and not whole:
-            found, plan = self._homes[0].found, only.kind.plan
-            if team.several:
-                team.divide(rows, [(found.a, found.b, plan.few, plan.cuts)])
-            return only.fill(model, self.near, found, step, rows, mobility, team)
         scale, alike = 0.0, team.alike
         for equations, search in zip(self._active, self._homes, strict=True):
             scale += equations.fill(model, self.near, search.found, step, rows, mobility, alike)
         if team.several:
-            kinds = [equations.kind for equations in self._active]
-            team.divide(rows, [(kind.contacts.a, kind.contacts.b, kind.plan.order, kind.plan.cuts) for kind in kinds])
+            team.divide(rows, self._tray)
         return scale
+
+    def _tray_of(self, rows, team: Team):
+        """For those who arrange contacts."""
+        if self._tray is None or len(self._tray.open_) != team.threads:
+            self._tray = tray(len(rows), int(self._numbers.max()) + 1, team.threads)
+        return self._tray
+
+    def _fill_own(self, model, step: Step, rows, mobility: Mobility) -> float:
+        """`fill` of the contacts that this process sweeps, which it gets from those that have found them."""
+        only, search, team, division = self.equations[0], self.searches[0], self.team, self._division
+        self._active, self._homes, self._team, self.count = [only], [search], team, division.count
+        place, tray_ = model.bodies.position, self._tray_of(rows, team)
+        division.cut(place, rows, self.near.reach, search.found, tray_, tray_.counts.shape[1], team.alike)
+        mine = division.send_out(search.found, tray_.home)
+        plans, candidates = (only.make_room(len(mine.a)),), (Candidates(mine.a, mine.b, mine.gap, mine.kind),)
+        team.alike.share(self._arrange_own.call, candidates, division.slabs.count, plans, self._numbers, tray_, rows)
+        team.divide(rows, tray_, division.slabs.cuts - plans[0].cuts)
+        team.tell_idle([division.slabs.cuts])
+        self._swept_apart, self._as_found = True, None
+        return only.fill(model, self.near, mine, step, rows, mobility, team)
 
     def solve(self, model, step: Step, rows, settings: Settings) -> Solved:
         """Solve the contacts; with anticipation, again as long as the solution closes gaps of pairs left out."""
@@ -153,10 +220,12 @@ class ContactSet(Kinds):
             framed += clock() - begin
             if self.count:
                 kinds = tuple([equations.kind for equations in self._active])
-                found, worst, answer = self._solver.solve(Filled(
+                found, answer = self._solver.solve(Filled(
                     model, step, rows, mobility, scale, self._active, self._homes, self.count, self.count > SMALL,
                     kinds, self._resting, self.sinks, self.cell_mass, self._team, settings,
+                    self._gathered if self._swept_apart else None,
                 ))  # fmt: skip
+                worst = self._place(found)
                 sweeps, steps = sweeps + found.iterations, steps + answer.iterations
             begun = [search.status.copy() for search in self.searches] if step.anticipate else []
             cone = self._store(rows, mobility, settings.tolerance)
@@ -169,13 +238,34 @@ class ContactSet(Kinds):
                 )  # fmt: skip
             rows[:] = step.free
 
+    def _gathered(self, filled: Filled) -> Filled:
+        """The same with the contacts of all processes, from now on known everywhere."""
+        self.whole()
+        return filled._replace(kinds=(self._active[0].kind,), team=self._team.alike, gather=None)
+
+    def _place(self, found) -> int:
+        """The place of the worst contact of a solution among all, as the user has them."""
+        if self._swept_apart:
+            return self._division.number_of(self._active[0], found.worst)
+        return sum([e.count for e in self._active[: found.kind]]) + self._active[found.kind].rank(found.worst)
+
     def _store(self, rows, mobility: Mobility, tolerance: float) -> float:
         """Keep impulses and status as memory; returns the largest distance to a cone, over the norm of all impulses."""
         cone, size = 0.0, 0.0
         for equations, search in zip(self._active, self._homes, strict=True):
-            one, more = equations.store(search.found, rows, mobility, tolerance, self._team)
+            one, more = equations.store(self._pairs(search), rows, mobility, tolerance, self._booking)
             cone, size = max(cone, one), size + more
+        self._remember()
         return cone / math.sqrt(size) if size > 0 else 0.0
+
+    @property
+    def _booking(self) -> Team:
+        """Who shares what comes after the solution: processes where each has its own contacts."""
+        return self._team if self._swept_apart else self._team.alike
+
+    def _remember(self) -> None:
+        if self._swept_apart:
+            self._division.remember()
 
     def _more(self, model, step: Step, rows, begun) -> bool:
         """With anticipation: whether the velocities just found close gaps of pairs left out; takes those in.
@@ -183,14 +273,19 @@ class ContactSet(Kinds):
         They are then solved again with the status ``begun`` that the pairs had at the start of the step.
         """
         team = self.team.of(max(self.count, len(rows)), SMALL)
-        self.near.follow(rows, step.h, True, step.free, team)
-        if not any(search.may_close(self.near, rows, step.h) for search in self.searches):
+        self.near.follow(rows, step.h, True, step.free, team.alike)
+        if not team.any(any(search.may_close(self.near, rows, step.h) for search in self.searches)):
             return False
-        ended = [search.status.copy() for search in self.searches]
+        if self.divided:
+            self._division.bring_back(self.searches[0].found)
+        ended, known = [search.status.copy() for search in self.searches], sum(self._counts.values())
         self._set_status(begun)
-        if self._find(model, Outlook(rows, rows, step.h, 0.0, True, True), team) > sum(map(len, ended)):
+        old = self.searches[0].found
+        if self._find(model, Outlook(rows, rows, step.h, 0.0, True, True), team) > known:
             return True
         self._set_status(ended)
+        if self._swept_apart:
+            self._division.found_again(old, self.searches[0].found)
         return False
 
     def _set_status(self, values) -> None:
@@ -201,8 +296,9 @@ class ContactSet(Kinds):
         """Add the works of the contacts, law by law, to ``works`` (L, 4), and keep by how much they are too deep."""
         self.lost = 0.0
         for equations, search in zip(self._active, self._homes, strict=True):
-            lost = equations.book(search.found, step, rows, model.bodies, works, self._team)
+            lost = equations.book(self._pairs(search), step, rows, model.bodies, works, self._booking)
             self.lost = max(self.lost, lost)
+        self._remember()
 
     def recover(self, model, step: Step, rows, above, keep, most) -> float:
         """Open overlaps above a bound, both over the size of the smaller body; returns the work against gravity.
@@ -210,6 +306,7 @@ class ContactSet(Kinds):
         Overlaps at the end of the step: the gap then is that at the midpoint plus h U_n / 2. Bodies are moved by
         ``most`` at most, until no overlap is above ``keep``.
         """
+        self.whole()
         work = 0.0
         for search in self.searches:
             mine = [e for e in self._active if e.number in search.equations]
@@ -221,6 +318,8 @@ class ContactSet(Kinds):
 
     def deepest(self, model) -> tuple[Overlap, str]:
         """The largest overlaps of all kinds, and the word for the size by which they are measured."""
+        if self.divided:
+            return self._division.deepest(), self.searches[0].size
         worst, size, depth = Overlap(0.0, 0.0, -1, -1), "", 0.0
         for search in self.searches:
             found = search.deepest(model)

@@ -39,6 +39,9 @@ class Kinds:
         self.searches, self.equations, self.count = [], [], 0  # active contacts of all kinds
         self.lost = 0.0  # not less than any contact has lost, m
 
+    def whole(self) -> None:
+        """Know all contacts, where processes have shared them: see `ContactSet.whole`."""
+
     def thin(self) -> None:
         """From the next `derive` on have at most four contacts in a joint of polyhedra."""
         for search in self._kinds_of_search:
@@ -76,6 +79,7 @@ class Kinds:
 
     def described(self, model, rows) -> Contacts:
         """The contacts of the step with their frames, in the scene's dimension; kind after kind, in order."""
+        self.whole()
         d, identity, parts = model.dimension, model.bodies.identity, [no_contacts(model.dimension)]
         for e, x, gap in zip(self.equations, *self.explicit(rows, d), strict=True):
             points = self._home[e.number].points(self.near, x.place)
@@ -88,6 +92,7 @@ class Kinds:
 
     def moments(self, model) -> np.ndarray:
         """(3, 3) sum of P_i l_j over the contacts, l from the centre of a (or the plane) to that of b; N s m."""
+        self.whole()
         total = np.zeros((3, 3))
         for search in self.searches:
             impulse, branch = search.branches(model, self.near)
@@ -96,10 +101,12 @@ class Kinds:
 
     def targets(self) -> np.ndarray:
         """(C,) normal velocities that the laws ask for, in the order of `described`; m/s."""
+        self.whole()
         return np.concatenate([np.zeros(0), *(equations.targets for equations in self.equations)])
 
     def explicit(self, rows, dimension) -> tuple[list, list]:
         """The contacts written out, kind by kind, and their gaps."""
+        self.whole()
         written = [equations.explicit(rows, dimension) for equations in self.equations]
         gaps = [self._home[e.number].candidates().gap[x.place] for e, x in zip(self.equations, written, strict=True)]
         return written, gaps
@@ -110,6 +117,7 @@ class Kinds:
 
     def overlapping(self, model, above: float) -> list:
         """(share, depth, a, b) of the pairs of rows that overlap by more than ``above`` of their size, worst first."""
+        self.whole()
         worst = {}
         for search in self.searches:
             c, shares = search.candidates(), search.overlaps(model)
@@ -131,6 +139,7 @@ class Kinds:
 
     def remove(self, ball: np.ndarray, plane: np.ndarray) -> None:
         """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""
+        self.whole()
         for search in self._kinds_of_search:
             search.remove(ball, plane)
         self._follow_lost()
@@ -140,21 +149,25 @@ class Kinds:
 
     def renumber(self, order: np.ndarray) -> None:
         """Follow a sorting of the balls: ball ``order[k]`` becomes ball k."""
+        self.whole()
         for search in self.searches:
             search.renumber(order)
 
     def memory(self) -> dict:
         """The arrays of a checkpoint."""
+        self.whole()
         return {name: array for search in self._kinds_of_search for name, array in search.memory().items()}
 
     def restore(self, checkpoint: dict) -> None:
         """Take over the memory of a checkpoint."""
+        self.whole()
         for search in self._kinds_of_search:
             search.restore(checkpoint)
         self._follow_lost()
 
     def forget(self) -> None:
         """Drop contacts, memory and neighbours; arrays handed out before stay as they are."""
+        self.whole()
         self.near.lists = None
         for search in self._kinds_of_search:
             search.forget()

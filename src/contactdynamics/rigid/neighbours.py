@@ -10,7 +10,6 @@ when many balls need it, all lists are built anew.
 """
 
 import copy
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from .._jit import Settled, kernel
 from ..state import FREE
 from .fetch import shift_down
 from .space import OPEN, cell_beside, cell_of, half, shortest, span
-from .threads import ALONE, COUNTED, FOUND, Team, meet, own_part, part, share_out
+from .threads import ALONE, Team, meet, part
 
 CELL_GROWTH = 2.0  # buckets of the hash table per ball
 REACH = 10.0  # of the largest radius: the farthest that is looked ahead; `watch` tells of bodies that go farther
@@ -237,16 +236,16 @@ def search(space, i, spheres, lists, above, near, fast):
 
 
 @kernel
-def build_lists(space, spheres, near, fast, lists, needs, cuts, meeting):
-    """All lists from the cells; returns the room they need. With too little room in ``other`` nothing is valid.
+def build_lists(space, spheres, near, fast, lists, span, needs, meeting):
+    """The lists of the balls of a ``span`` from the cells; returns the room they need.
 
-    Each worker has some of the balls and a part of the room, and needs so much of it; what they find is put together,
-    each behind its place in ``cuts`` (workers + 1,). ``near`` (threads, S).
+    With too little room in ``other`` nothing is valid. Each thread has some of the balls and a part of the room, and
+    needs so much of it, ``needs`` (threads,); what they find is put together. ``near`` (threads, S).
     """
-    start, count, other, workers, mine = lists.start, lists.count, lists.other, needs.size, near[meeting.thread]
-    worker, _ = own_part(meeting, workers)
-    first, after = own_part(meeting, count.size)
-    begin, end = other.size * worker // workers, other.size * (worker + 1) // workers
+    start, count, other, threads, mine = lists.start, lists.count, lists.other, needs.size, near[meeting.thread]
+    thread, balls = meeting.thread, span[1] - span[0]
+    first, after = span[0] + balls * thread // threads, span[0] + balls * (thread + 1) // threads
+    begin, end = other.size * thread // threads, other.size * (thread + 1) // threads
     at = begin
     for i in range(first, after):
         held = search(space, i, spheres, lists, fast.size >= 0, mine, fast)  # True, but no constant: one signature
@@ -255,35 +254,26 @@ def build_lists(space, spheres, near, fast, lists, needs, cuts, meeting):
             for n in range(held):
                 other[at + n] = mine[n]
         at += held + SLACK
-    needs[worker] = at - begin
-    share_out(meeting, spheres.places, COUNTED)
-    total, most = 0, 0
-    for part_ in range(workers):
-        cuts[part_] = total
+    needs[thread] = at - begin
+    meet(meeting, spheres.places)
+    total, most, before = 0, 0, 0
+    for part_ in range(threads):
+        before += needs[part_] if part_ < thread else 0
         total += needs[part_]
         most = max(most, needs[part_])
-    cuts[workers] = start[count.size] = total
-    if most > other.size // workers:
-        return workers * (most + 1)
+    if most > other.size // threads:
+        return threads * (most + 1)
     for i in range(first, after):
-        start[i] += cuts[worker] - begin
-    if meeting.thread == 0:
-        for part_ in range(worker, worker + meeting.threads):
-            begin = other.size * part_ // workers
-            shift_down(other, begin, begin + needs[part_], cuts[part_])
-    if workers > 1:
-        share_out(meeting, spheres.places, FOUND)
+        start[i] += before - begin
+    meet(meeting, spheres.places)  # the first list of a thread ends that of the one before
+    if thread == 0:
+        start[span[1] :], before = total, 0
+        for part_ in range(threads):
+            begin = other.size * part_ // threads
+            shift_down(other, begin, begin + needs[part_], before)
+            before += needs[part_]
+    meet(meeting, spheres.places)
     return total
-
-
-def _exchange(team, lists: Lists, needs, cuts, stage: int) -> None:
-    """What the processes tell each other in `build_lists`: the room that they need, then the lists of their balls."""
-    if stage == COUNTED:
-        team.gather(np.arange(team.workers + 1), needs)
-    else:
-        balls = len(lists.count) * np.arange(team.workers + 1) // team.workers
-        team.gather(balls, lists.start, lists.count)
-        team.gather(cuts, lists.other)
 
 
 @kernel
@@ -334,8 +324,11 @@ def own_margins(travel, base, far):
 
 
 @kernel
-def look_up(space, moved, spheres, rows, ahead, far, near, lists):
-    """Renew the lists of the balls ``moved``; False where a list overflows and all must be built anew."""
+def look_up(space, moved, spheres, rows, ahead, far, near, lists, span):
+    """Renew the lists of the balls ``moved``; False where a list overflows and all must be built anew.
+
+    Of the balls of a ``span`` alone, as all lists.
+    """
     places, margin, base = spheres.places, lists.margin, lists.base
     for k in range(moved.size):
         i = np.int64(moved[k])
@@ -358,13 +351,16 @@ def look_up(space, moved, spheres, rows, ahead, far, near, lists):
         lists.count[i] = 0
         for n in range(held):
             j = np.int64(near[n])
-            if not insert(space, min(i, j), max(i, j), spheres, lists):
+            if span[0] <= min(i, j) < span[1] and not insert(space, min(i, j), max(i, j), spheres, lists):
                 return False
     return True
 
 
-def build(space, spheres: Spheres, rows, ahead: float, far: float, small: float, team: Team = ALONE) -> Lists:
-    """Neighbour lists of all balls; margins follow the typical speed, those of fast balls their own, up to ``far``."""
+def build(space, spheres: Spheres, rows, ahead: float, far: float, small: float, span, team: Team = ALONE) -> Lists:
+    """Neighbour lists of the balls of a ``span``: its first one and that after the last.
+
+    Margins follow the typical speed of all balls, those of fast balls their own, up to ``far``.
+    """
     s, body = len(spheres.radius), spheres.body
     speed = np.sqrt((rows[body, :3] ** 2).sum(axis=1))
     arm = np.sqrt((spheres.centre**2).sum(axis=1))
@@ -377,16 +373,15 @@ def build(space, spheres: Spheres, rows, ahead: float, far: float, small: float,
     fast = np.flatnonzero(margin > base)
     buckets = 1 << max(4, int(np.ceil(np.log2(max(1, CELL_GROWTH * s)))))
     bucket, after, before = (np.empty(s, dtype=np.int32) for _ in range(3))
-    start, count, head = np.empty(s + 1, dtype=np.int64), np.empty(s, dtype=np.int32), np.full(buckets, -1, np.int32)
+    start, count, head = np.zeros(s + 1, dtype=np.int64), np.zeros(s, dtype=np.int32), np.full(buckets, -1, np.int32)
     near = np.empty((team.threads, s), dtype=np.int32)
-    needs, cuts = np.zeros(team.workers, dtype=np.int64), np.zeros(team.workers + 1, dtype=np.int64)
-    reference, cell, room = spheres.places.copy(), 2.0 * largest + 3.0 * base, 8 * s
+    needs = np.zeros(team.threads, dtype=np.int64)
+    reference, cell, room = spheres.places.copy(), 2.0 * largest + 3.0 * base, 8 * (span[1] - span[0])
     link_cells(space, reference, 0, cell, head, after, before, bucket)
     while True:
         other = np.empty(room, dtype=np.int32)
         found = Lists(start, count, other, reference, margin, bucket, head, after, before, cell, base, largest)
-        exchange = partial(_exchange, team, found, needs, cuts)
-        need = team.split(exchange, build_lists, space, spheres, near, fast, found, needs, cuts)
+        need = team.share(build_lists, space, spheres, near, fast, found, span, needs)
         if need <= room:
             return found
         room = need
@@ -429,6 +424,7 @@ class Neighbours:
     def __init__(self, space=OPEN, length: float = 0.0):
         self.space, self.lists = space, None
         self.length = length  # of a cell that moves: see `equations.full`, m
+        self._spanned = None  # the first ball that has a list, that after the last, and how many there were
         self._built = space  # in which the lists were built, and in whose places they are kept
         self._back = None  # the present places in there, and the strain since then, where they were asked for
 
@@ -448,7 +444,7 @@ class Neighbours:
     def derive(self, model) -> None:
         """Follow the balls and planes of the model: at the start, when bodies come or go, or are sorted."""
         balls, count = model.balls, len(model.balls.radius)
-        self.lists = None  # to be built at the next step
+        self.lists, self.span = None, (0, count)  # to be built at the next step, for the balls of this span
         self._wanderers = Settled(wanderers)
         self.spheres = Spheres(
             np.empty((count, 3)), balls.radius, balls.centre, balls.body, model.bodies.kind, model.dimension - 2
@@ -498,7 +494,7 @@ class Neighbours:
 
     def _renew(self, rows, h: float, anticipate: bool, before, team: Team) -> None:
         """Look up the balls that have left their margin, or build all lists anew."""
-        lists, rows = self.lists, self._carried(rows)
+        lists, rows = self.lists if self._covers() else None, self._carried(rows)
         # Without anticipation only present places count: a wide margin saves work, and nothing hangs on it.
         far = (REACH if anticipate else 1.0) * self.largest
         if lists is not None:
@@ -516,11 +512,16 @@ class Neighbours:
                 if before is not None:
                     rows = faster(rows, self._carried(before))
                 if moved <= 16 + len(spheres.radius) // 20 and look_up(
-                    self._built, self._moved[:moved], spheres, rows, h, far, self._near, lists
+                    self._built, self._moved[:moved], spheres, rows, h, far, self._near, lists, self.span
                 ):
                     return
-        self._built, self._back = self.space, None
-        self.lists = build(self.space, self.spheres, rows, h, far, self.smallest, team)
+        self._built, self._back, self._spanned = self.space, None, (*self.span, len(self.spheres.radius))
+        self.lists = build(self.space, self.spheres, rows, h, far, self.smallest, self.span, team)
+
+    def _covers(self) -> bool:
+        """Whether all balls of the span have lists: those that came later are at the end."""
+        first, after, count = self._spanned or (0, 0, 0)
+        return self.span[0] == first and (self.span[1] == after or after == count)
 
     def extend(self, lists: Lists | None, model) -> None:
         """Take over the lists of before, after `derive`, for balls that were added at the end."""

@@ -29,9 +29,14 @@ STREAMS, SLABS = 4, 512
 
 
 @kernel
-def spread(position, bodies, total, square):
-    """Add up places of the bodies (K,) and their squares; some thousand contacts tell the spread of all."""
-    every = 1 + bodies.size // 4096
+def stride(contacts):
+    """Some thousand of so many contacts tell the spread of all: one in so many."""
+    return 1 + contacts // 4096
+
+
+@kernel
+def spread(position, bodies, every, total, square):
+    """Add up places of one in ``every`` of the bodies (K,) and their squares; returns how many."""
     for k in range(0, bodies.size, every):
         i = bodies[k]
         for c in range(3):
@@ -70,7 +75,8 @@ def slices(position, bodies, reach) -> np.ndarray:
     Gaps do not count: they are in no checkpoint.
     """
     total, square = np.zeros(3), np.zeros(3)
-    axis, width, _, _ = grid(total, square, spread(position, bodies, total, square), 0.0, reach)
+    count = spread(position, bodies, stride(len(bodies)), total, square)
+    axis, width, _, _ = grid(total, square, count, 0.0, reach)
     if not len(bodies):  # no contact yet
         axis = int(np.argmax(np.var(position, axis=0)))
     two, three = (k for k in np.argsort(-np.var(position, axis=0), kind="stable") if k != axis)
@@ -101,12 +107,13 @@ class Tray(NamedTuple):
     home: np.ndarray  # (N,) the slab of a body; those that do not move follow the others
     counts: np.ndarray  # (threads, kinds, slabs) contacts of each thread's part
     open_: np.ndarray  # (threads,) largest gaps, m
+    group: np.ndarray  # (slabs + 1,) the group of each slab, and room
 
 
 def tray(bodies: int, kinds: int, threads: int) -> Tray:
     """For so many bodies, numbers of kinds and threads."""
     counts = np.empty((threads, kinds, SLABS + 3), dtype=np.int64)
-    return Tray(np.empty(bodies, dtype=np.int32), counts, np.empty(threads))
+    return Tray(np.empty(bodies, dtype=np.int32), counts, np.empty(threads), np.full(SLABS + 3, SHARED))
 
 
 @kernel
@@ -117,11 +124,9 @@ def arrange(position, rows, reach, candidates, plans, numbers, tray, meeting):
     ``few`` says which pair is to stand at each place. Each thread has a part of the bodies and of the contacts, which
     it counts and then puts behind those of the threads before it: the order does not hang on their number.
     """
-    thread = meeting.thread
-    zero = 0 * thread  # a constant would be a type of its own, and what gets it compiled twice
-    total, square, count, open_ = np.zeros(3), np.zeros(3), zero, 0.0
+    thread, total, square, count, open_ = meeting.thread, np.zeros(3), np.zeros(3), 0, 0.0
     for some in literal_unroll(candidates):
-        count += spread(position, some.b, total, square)
+        count += spread(position, some.b, stride(some.b.size), total, square)
         begin, end = part(some.gap.size, meeting)
         for k in range(begin, end):
             open_ = max(open_, some.gap[k])
@@ -131,17 +136,42 @@ def arrange(position, rows, reach, candidates, plans, numbers, tray, meeting):
         open_ = max(open_, tray.open_[other])
     axis, width, first, slabs = grid(total, square, count, open_, reach)
     settle(position, rows, axis, 1.0 / width, first, slabs, tray.home, meeting)
-    counts = tray.counts
+    meet(meeting, rows)
+    count_all(candidates, slabs, tray, rows, meeting)
+    every = add_up(tray.counts, slabs)
+    group = group_slabs(every)
+    if thread == 0:
+        tray.group[: slabs + 1] = group
+    put_in_order(candidates, slabs, group, every, plans, numbers, tray, rows, meeting)
+
+
+@kernel
+def arrange_own(candidates, slabs, plans, numbers, tray, rows, meeting):
+    """`arrange` where homes and groups of slabs are known: the order of those contacts alone."""
+    count_all(candidates, slabs, tray, rows, meeting)
+    group = tray.group[: slabs + 1].copy()
+    put_in_order(candidates, slabs, group, add_up(tray.counts, slabs), plans, numbers, tray, rows, meeting)
+
+
+@kernel
+def count_all(candidates, slabs, tray, rows, meeting):
+    """Count the contacts of each thread's part by kind and slab, into the ``tray``."""
+    counts, thread = tray.counts, meeting.thread
     for kind in range(counts.shape[1]):
         for slab in range(slabs + 1):
             counts[thread, kind, slab] = 0
-    meet(meeting, rows)
     for some in literal_unroll(candidates):
         begin, end = part(some.kind.size, meeting)
         count_slabs(some, tray.home, slabs, begin, end, counts[thread])
     meet(meeting, rows)
-    every = add_up(counts, slabs)
-    group, cuts, at = group_slabs(every), np.empty(ALL + 1, dtype=np.int64), 0
+
+
+@kernel
+def put_in_order(candidates, slabs, group, every, plans, numbers, tray, rows, meeting):
+    """Fill the ``plans``: ``every`` (kinds, slabs + 1) contacts, ``group`` (slabs + 1,) of each slab: see `arrange`."""
+    counts, thread = tray.counts, meeting.thread
+    zero = 0 * thread  # a constant would be a type of its own, and what gets it compiled twice
+    cuts, at = np.empty(ALL + 1, dtype=np.int64), 0
     for plan in literal_unroll(plans):
         kind = numbers[at]
         at += 1

@@ -141,6 +141,7 @@ def tally(restrained: Restrained, sums, pushes, sign: float) -> bool:
     for at, contacts in enumerate(some):
         measure_some(rows, mobility, kinds, at, *contacts, found[at])
     if team.divided:
+        found[:, :, 2] += team.before * (found[:, :, 8] > 0.0)  # the worst, by its place in the order of one process
         team.add_up(found)
     well = [enter(found[at], sums[at], sign) for at in range(len(some))]
     tally_pushes(rows, free, bodies, pushes, sign)

@@ -173,11 +173,14 @@ class Simulation(Access):
             return self._step()
 
     def _step(self) -> SceneStep:
-        self._begin_recording(4)
+        if not self._running:
+            self._team.cross()
+            self._begin_recording(4)
         begin = clock()
         self.stepping = True  # until the state is whole again: a step that was cut short is not recorded
         for function in self._before_step:
             function(self)
+        self._team.cross()
         if self.steps % SORT_EVERY == 0 and len(self.roster.model.balls.radius) >= SORT_FROM:
             self._sort()
         step, rows = self._free_motion()
@@ -187,8 +190,8 @@ class Simulation(Access):
         detected = clock()
         found = self.contact_set.solve(model, step, rows, self._settings())
         solved = clock()
-        if self._hardest is not None and self._team.leads:
-            self._hardest.consider(self, step, found)
+        if self._hardest is not None:
+            self._team.led(self.contact_set.whole, lambda: self._hardest.consider(self, step, found))
         self._arrive(step, rows)
         if self.cell_motion is not None:
             self._drift_cell(h / 2)
@@ -211,8 +214,7 @@ class Simulation(Access):
             "integrate": moved - begin + ended - solved,
             "record": record,
         }
-        for recorder in self._recording:
-            recorder(self)
+        self._team.led(self.contact_set.whole, self._record)
         self.last_seconds["record"] = clock() - ended if self._recording else 0.0
         for stage, value in self.last_seconds.items():
             self.seconds[stage] += value
@@ -300,11 +302,12 @@ class Simulation(Access):
         self.ledger.worst = NO_GAIN
         self.about["until"] = float(until)
         with self._team.stopping(self), interrupts.held() as noted:
+            self._team.cross()
             self._begin_recording(4)
             with contextlib.ExitStack() as last:  # each recorder ends, whatever another one raises
                 for recorder in self._recording:
                     last.callback(recorder.end, self)
-                last.callback(setattr, self, "_running", False)
+                last.callback(self._stop_running)
                 self._running = True
                 with progress_bar(self, count, progress if self._team.leads else False) as advance:
                     for _ in range(count):
@@ -312,11 +315,21 @@ class Simulation(Access):
                         advance()
                         if stop := self._team.any(noted):
                             break
+                self.contact_set.whole()  # one process may read them now without the others
             self._team.any(noted)  # the file is closed before anybody reads it
         reports.tell_run(self, count, failures, created)
         if stop:
             raise KeyboardInterrupt(reports.stopped(self, self._recording, until))
         return self
+
+    def _stop_running(self) -> None:
+        """Not running any more; a state of which other processes that have stopped know a part is not recorded."""
+        self._running = False
+        self.stepping |= self.contact_set.divided
+
+    def _record(self) -> None:
+        for recorder in self._recording:
+            recorder(self)
 
     @property
     def _recording(self) -> list:
@@ -335,8 +348,7 @@ class Simulation(Access):
             for difference in resume.differences(self, *awaited):
                 warnings.warn(difference, stacklevel=level)
             self._team.any(False)  # all have read the file before one of them writes it
-        for recorder in self._recording:
-            recorder.begin(self)
+        self._team.led(self.contact_set.whole, lambda: [recorder.begin(self) for recorder in self._recording])
 
     def _arrive(self, step: Step, rows: np.ndarray):
         """Enter the step into the energy ledger, and drift to its end."""

@@ -5,6 +5,7 @@ may take the place of both. What is left then may create no energy (`restraint`)
 """
 
 import math
+from collections.abc import Callable
 from operator import is_not
 from typing import NamedTuple
 
@@ -60,6 +61,7 @@ class Filled(NamedTuple):
     cell: np.ndarray | None  # (3, 3) inverse masses of a cell that moves
     team: Team
     settings: Settings
+    gather: Callable | None = None  # gives the same with the contacts of all processes, where each has its own alone
 
     @property
     def able(self) -> bool:
@@ -116,12 +118,12 @@ class StepSolver:
     def __reduce__(self):
         return StepSolver, (self._most,)  # a copy has arrays of its own, which stand elsewhere
 
-    def solve(self, filled: Filled) -> tuple[Solution, int, Answer]:
-        """The `Solution`, the place of the worst contact among all, and what came of solving them together."""
+    def solve(self, filled: Filled) -> tuple[Solution, Answer]:
+        """The `Solution`, and what came of solving contacts together."""
         if self._scratch is None:
             self._scratch = scratch_arrays(filled.rows, self._most)
         self._follow(filled.kinds)
-        settings, equations = filled.settings, filled.equations
+        settings = filled.settings
         goal, first = self._goal(filled)
         if first and filled.count > LARGE and settings.own is None:
             self._guess(filled, goal)
@@ -129,7 +131,7 @@ class StepSolver:
         self._together.spent = 0.0
         done, steps, finer = 0, 0, 0
         while True:
-            found, answer = run(filled, goal)
+            found, answer, filled = run(filled, goal)
             done, steps = done + found.iterations, steps + answer.iterations
             restrained = self._restrain(filled, goal, found)
             if restrained is None:
@@ -145,8 +147,7 @@ class StepSolver:
             goal = goal._replace(max_iterations=max(0, settings.max_iterations - done))
         if done != found.iterations or steps != answer.iterations:
             found, answer = found._replace(iterations=done), answer._replace(iterations=steps)
-        before = sum([e.count for e in equations[: found.kind]])
-        return found, before + equations[found.kind].rank(found.worst), answer
+        return found, answer
 
     def _follow(self, kinds: tuple) -> None:
         """The table of the present kinds: see `entries`."""
@@ -211,16 +212,19 @@ class StepSolver:
             settled = self._solvers[team, solver] = Settled(solver)
         return team(settled.call, filled.kinds, filled.rows, filled.mobility, self._table, goal, self._scratch)
 
-    def _sweep(self, filled: Filled, goal: Goal) -> tuple[Solution, Answer]:
-        """Sweeps and, where they are not enough, all contacts together."""
+    def _sweep(self, filled: Filled, goal: Goal) -> tuple[Solution, Answer, Filled]:
+        """Sweeps and, where they are not enough, all contacts together: these are then known everywhere."""
         settings = filled.settings
         found = self._swept(filled.team, filled, goal)
         error = error_of(found.residual, found.left)
         if not settings.together or error <= goal.tolerance:
-            return found, NOTHING
+            return found, NOTHING, filled
         if not filled.able:
             why = "tension and moments" if filled.cell is None else "cells that move"
-            return found, NOTHING._replace(told=f"{why} are left to the sweeps")
+            return found, NOTHING._replace(told=f"{why} are left to the sweeps"), filled
+        if filled.gather is not None:
+            filled = filled.gather(filled)
+            self._follow(filled.kinds)
         done, steps, problem = found.iterations, 0, (filled.equations, filled.rows, filled.step.free, filled.mobility)
         # What is left of the sweeps goes in between; a coarse goal needs no more than that.
         for hard in (goal.tolerance < FINE, True):
@@ -239,9 +243,9 @@ class StepSolver:
                 done, error = done + found.iterations, error_of(found.residual, found.left)
             if error <= settings.tolerance or not answer.iterations:
                 break
-        return found._replace(iterations=done), answer._replace(iterations=steps)
+        return found._replace(iterations=done), answer._replace(iterations=steps), filled
 
-    def _run_own(self, filled: Filled, goal: Goal) -> tuple[Solution, Answer]:
+    def _run_own(self, filled: Filled, goal: Goal) -> tuple[Solution, Answer, Filled]:
         """A user's solver: the step as a `ContactProblem`, whose impulses the contacts take."""
         if filled.cell is not None:
             raise InputError(
@@ -262,7 +266,7 @@ class StepSolver:
         speeds[moves] = problem.body_velocities(impulses)
         which = moves.any(axis=1)
         move(rows, free, np.flatnonzero(which), speeds[which], d)
-        return self._measured(filled, goal)._replace(iterations=report.iterations), NOTHING
+        return self._measured(filled, goal)._replace(iterations=report.iterations), NOTHING, filled
 
     def _restrain(self, filled: Filled, goal: Goal, found: Solution) -> Solution | None:
         """Shrink the impulses of groups of bodies that would gain energy by what the solver left: see `restraint`.

@@ -198,7 +198,7 @@ class Team:
         return self
 
     several = False  # whether there are other processes: see `ranks.team`
-    divided = False  # whether each of them has the contacts that it sweeps, and no others
+    divided = False  # whether each of them has the contacts that it sweeps, and no others: see `ranks.division`
     leads = True  # whether this process records and tells: see `ranks.world`
 
     def any(self, flag) -> bool:
@@ -207,6 +207,16 @@ class Team:
 
     def agree(self, simulation) -> None:
         """Nobody to agree with."""
+
+    def cross(self) -> None:
+        """Nobody to meet at the begin of a step."""
+
+    def ask_all(self) -> None:
+        """Nobody to ask for contacts."""
+
+    def led(self, whole, action) -> None:
+        """Let the process that records do something: see `ranks.team`."""
+        action()
 
     def stopping(self, simulation):
         """A block in which an error of one process stops all."""

@@ -93,6 +93,7 @@ class Pressure(Hook):
     def _felt(sim, row) -> np.ndarray:
         """(3,) impulse of the contacts of the last step on the wall."""
         total = np.zeros(3)
+        sim.contact_set.whole()
         for search in sim.contact_set.searches:
             impulse, _ = search.branches(sim.model, sim.contact_set.near)
             pairs = search.candidates()

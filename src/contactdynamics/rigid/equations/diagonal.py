@@ -149,18 +149,6 @@ def fill_contacts(pairs, step, rows, laws, mobility, places, cuts, out, scales, 
     return scale
 
 
-@kernel
-def note_some(pairs, step, places, begin, end, out):
-    """Of the places from ``begin`` on, before ``end``, which other processes fill, what all must know."""
-    gap, one, two, lost, free, h = pairs.gap, pairs.a, pairs.b, pairs.lost, step.free, step.h
-    for found in range(np.uint64(begin), np.uint64(end)):
-        k = places[found]
-        a, b = one[k], two[k]
-        out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
-        size = min(free[a, 7], free[b, 7]) if k < pairs.balls else free[b, 7]
-        out.sink[found] = sinking_speed(gap[k] if step.anticipate else -lost[k], size, h)
-
-
 @kernel  # each operation rounded: what is joined in one rounding would hang on the kernel that it is compiled into
 def measure_contacts(rows, mobility, contacts, some, shares):
     """The sums of the residual: see `Kernels`. ``shares`` (m,) gets what each contact loses, inf where it sinks."""
@@ -250,16 +238,6 @@ def store_groups(rows, contacts, kappa, tolerance, pairs, cuts, parts, meeting):
     for k in range(ALL):
         cone, size = max(cone, parts[k, 0]), size + parts[k, 1]
     return cone, size
-
-
-@kernel
-def keep_some(contacts, pairs, begin, end):
-    """Store status, found by another process, and impulse of the contacts from ``begin`` on, before ``end``."""
-    row, kept, impulse = contacts.row, pairs.status, pairs.impulse
-    for k in range(np.uint64(begin), np.uint64(end)):
-        pair = contacts.pair[k]
-        kept[pair] = contacts.status[k]
-        impulse[pair, 0], impulse[pair, 1], impulse[pair, 2] = row[k, PX], row[k, PY], row[k, PZ]
 
 
 @kernel
@@ -421,11 +399,7 @@ class Diagonal(Held):
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         self._alone = self.count == len(pairs.first)
         places, cuts, scales = self._plan.few, self._plan.cuts, self._scales
-        if team.several:
-            scales[:] = 0.0
-            for parity in (0, GROUPS):
-                for begin, end in team.others(cuts[parity : parity + GROUPS + 1]):
-                    note_some(pairs, step, places, begin, end, self.active)
+        scales[:] = 0.0  # of groups that other processes have
 
         def exchange(parity):
             team.pass_on(rows, parity, *((scales,) if parity else ()))
@@ -441,35 +415,23 @@ class Diagonal(Held):
 
         def exchange(stage):
             team.add_up(parts)
-            for begin, end in self._told(team, active.status):
-                keep_some(active, stored, begin, end)
 
         return team.split(exchange, self._store, rows, active, mobility.kappa, tolerance, stored, cuts, parts)
-
-    def _told(self, team, array) -> list:
-        """Put together an ``array`` of the contacts, unless each process has its own ones alone; where others' are."""
-        begins = [self._plan.cuts[parity : parity + GROUPS + 1] for parity in (0, GROUPS) if not team.divided]
-        for cuts in begins:
-            team.gather(cuts, array)
-        return [place for cuts in begins for place in team.others(cuts)]
 
     def book(self, pairs, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
         if self._parts.shape[1] != len(works) + 1:
             self._parts = np.zeros((ALL, len(works) + 1, 4))
-        lost, pair, parts = pairs.lost, self.active.pair, self._parts
+        parts = self._parts
         if team.several:
             parts[:] = 0.0
 
         def exchange(stage):
             team.add_up(parts)
-            box = lost[pair]
-            for begin, end in self._told(team, box):
-                lost[pair[begin:end]] = box[begin:end]
 
         return team.split(
-            exchange, self._book, step.before, rows, bodies.kind, step.driven, step.h, pairs.law, lost, self.active,
-            works, self._plan.cuts, parts,
+            exchange, self._book, step.before, rows, bodies.kind, step.driven, step.h, pairs.law, pairs.lost,
+            self.active, works, self._plan.cuts, parts,
         )  # fmt: skip
 
     def acting(self) -> tuple:

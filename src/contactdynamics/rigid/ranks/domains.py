@@ -1,8 +1,9 @@
 """Who sweeps what: the groups of slabs of each rank, the bodies that its contacts act on, and those that it shares.
 
 A rank has neighbouring groups, the same of both parities: see `order`. A free body has contacts in one even and one
-odd group at most. Where these belong to two ranks the body is shared: after the even groups its velocity goes to the
-rank of the odd one, after the odd groups back. All others are a rank's own until the step is solved.
+odd group at most, those of its own slab and of the one before. Where these belong to two ranks the body is shared:
+after the even groups its velocity goes to the rank of the odd one, after the odd groups back. All others are a rank's
+own until the step is solved.
 """
 
 from typing import NamedTuple
@@ -24,10 +25,10 @@ class Border(NamedTuple):
 class Domains(NamedTuple):
     """The domains of all ranks in one step, as one of them sees it; N bodies."""
 
-    own: np.ndarray  # the free bodies that contacts of this rank act on
+    own: np.ndarray  # the free bodies that contacts of this rank may act on
     local: np.ndarray  # (N,) whether a body is among them
     borders: tuple  # of the even and of the odd groups, a `Border` each
-    owned: np.ndarray  # free bodies with contacts, those that each rank answers for one after the other
+    owned: np.ndarray  # free bodies, those that each rank answers for one after the other
     bounds: np.ndarray  # (ranks + 1,) where those of each rank begin
 
 
@@ -37,14 +38,19 @@ def first_group(rank: int, ranks: int) -> int:
 
 
 @kernel
-def mark_homes(a, b, order, cuts, rank_of, home):
-    """The rank whose even groups, and that whose odd ones act on each body, into ``home`` (2, N)."""
-    for group in range(2 * GROUPS):
-        parity, rank = group // GROUPS, rank_of[group % GROUPS]
-        for at in range(cuts[group], cuts[group + 1]):
-            k = order[at]
-            home[parity, a[k]] = rank
-            home[parity, b[k]] = rank
+def mark_homes(rows, home, group, rank_of, out):
+    """The rank whose even groups, and that whose odd ones may act on each free body, into ``out`` (2, N).
+
+    A body in a slab has contacts in this one and in that before. -1: none, as for what does not move freely, which is
+    known everywhere. ``home`` (N,) slabs, ``group`` of each slab, ``rank_of`` (GROUPS,).
+    """
+    for i in range(home.size):
+        out[0, i] = out[1, i] = -1
+        if rows[i, 6] > 0.0:
+            slab = home[i]
+            out[slab % 2, i] = rank_of[group[slab] % GROUPS]
+            if slab > 0:
+                out[(slab - 1) % 2, i] = rank_of[group[slab - 1] % GROUPS]
 
 
 def _border(home, rank: int, parity: int) -> Border:
@@ -58,17 +64,11 @@ def _border(home, rank: int, parity: int) -> Border:
     return Border(bodies, parts, np.empty((len(bodies), 6)))
 
 
-def divide(rows: np.ndarray, lists, rank: int, ranks: int) -> Domains:
-    """The domains of ``ranks`` processes, by the ``lists`` of contacts of all kinds.
-
-    Each has their bodies a, b (m,), the order (m,) of the sweeps and where its groups begin (ALL + 1,).
-    """
-    home = np.full((2, len(rows)), -1, dtype=np.int8)
+def divide(rows: np.ndarray, slabs: np.ndarray, group: np.ndarray, rank: int, ranks: int) -> Domains:
+    """The domains of ``ranks`` processes, by the ``slabs`` (N,) of the bodies and the ``group`` of each slab."""
+    home = np.empty((2, len(rows)), dtype=np.int8)
     cuts = [first_group(k, ranks) for k in range(ranks + 1)]
-    rank_of = np.repeat(np.arange(ranks, dtype=np.int8), np.diff(cuts))
-    for one in lists:
-        mark_homes(*one, rank_of, home)
-    home[:, rows[:, 6] == 0.0] = -1  # what does not move freely is known everywhere
+    mark_homes(rows, slabs, group, np.repeat(np.arange(ranks, dtype=np.int8), np.diff(cuts)), home)
     local = (home == rank).any(axis=0)
     owner = np.where(home[0] >= 0, home[0], home[1])
     order = np.argsort(owner, kind="stable")

@@ -23,11 +23,13 @@ import numpy as np
 
 from ...errors import InputError
 from ..equations import diagonal_rows, full, planar_rows, spatial_rows
-from ..equations.contract import GROUPS, SHARED
+from ..equations.contract import ALL, GROUPS, SHARED
 from ..threads import CHOSEN, MARKED, MEASURED, ODD, SUMMED, Team
 from . import domains
+from .division import Division
 from .meeting import RankMeeting, pack_rows, unpack_rows
 
+ASKED, DONE = 1, 2  # what the process that records says to the others
 MANY = 2000  # contacts of a scene in which a rank that has none is told
 # What sweeps change of a contact: arrays and their columns.
 STATUS = ("status", slice(None))
@@ -60,6 +62,7 @@ class RankTeam(Team):
         self._address = ctypes.cast(self._function, ctypes.c_void_p).value
         self._changes, self._told = np.zeros(2 * GROUPS), False
         self._compiled = set()  # kernels that all processes have
+        self._leading = self._following = False  # whether others wait for what this process asks for: see `led`
 
     @property
     def alike(self) -> Team:
@@ -78,6 +81,42 @@ class RankTeam(Team):
     def agree(self, simulation) -> None:
         """Refuse to go on where the processes differ."""
         self.world.agree(simulation)
+
+    # ---- contacts that each process knows for itself -----------------------------------------------------------------
+
+    def division(self) -> Division:
+        """Of the contacts of a scene over the processes."""
+        return Division(self.world)
+
+    def cross(self) -> None:
+        """All processes make a step now."""
+        self.world.cross("makes a step")
+
+    def ask_all(self) -> None:
+        """All processes put their contacts together now; in `led`, they wait to hear of it."""
+        if self._following:
+            return
+        if self._leading:
+            self.world.tell(ASKED)
+        else:
+            self.world.cross("reads contacts")
+
+    def led(self, whole, action) -> None:
+        """Let the process that records do something; where it reads contacts, the others take part by ``whole``."""
+        if self.leads:
+            self._leading = True
+            try:
+                action()
+            finally:
+                self._leading = False
+            self.world.tell(DONE)
+            return
+        self._following = True
+        try:
+            while self.world.tell(DONE) == ASKED:
+                whole()
+        finally:
+            self._following = False
 
     def stopping(self, simulation):
         """A block in which an error of one process stops all."""
@@ -160,9 +199,13 @@ class RankTeam(Team):
         """Put together an ``array`` in which each number is zero on all processes but one."""
         self.world.wait([self.world.sum(array)])
 
-    def divide(self, rows, lists) -> None:
-        """Hear of the order of the sweeps of a step: see `domains`."""
-        self._own = domains.divide(rows, lists, self.world.rank, self.world.ranks)
+    def divide(self, rows, tray, before=None) -> None:
+        """Hear of the order of the sweeps of a step: see `domains`, and `order.Tray`.
+
+        ``before`` (ALL + 1,): the contacts of other processes before those of each group, where they are not known.
+        """
+        self._own = domains.divide(rows, tray.home, tray.group, self.world.rank, self.world.ranks)
+        self.before = np.zeros(ALL, dtype=np.int64) if before is None else before[:ALL]
 
     def pass_on(self, rows, parity: int, *sums) -> None:
         """Send and receive the rows of bodies on a border: see `domains`; ``sums`` are zero on all but one process.
@@ -198,7 +241,8 @@ class RankTeam(Team):
                 raise InputError(f"ranks: {type(kind.contacts).__name__} are solved by one process; leave ranks out.")
         own = self._own
         self._job = rows, kinds, scratch
-        self._tell_idle(kinds)
+        if not self.divided:
+            self.tell_idle([kind.plan.cuts for kind in kinds])
         pushed = own.owned[slice(*own.bounds[self.world.rank : self.world.rank + 2])]
         mine = scratch._replace(movable=own.own, pushed=pushed)
         try:
@@ -221,9 +265,9 @@ class RankTeam(Team):
         else:
             self.pass_on(self._job[0], what, *((self._changes,) if what == ODD else ()))
 
-    def _tell_idle(self, kinds) -> None:
-        """Tell, once, of ranks without work."""
-        counts = sum(np.diff(bounds) for kind in kinds for bounds in self._parts(kind.plan))
+    def tell_idle(self, cuts) -> None:
+        """Tell, once, of ranks without work, by the ``cuts`` of the groups of each kind."""
+        counts = sum(np.diff(bounds) for one in cuts for bounds in self._parts(one))
         if not self._told and counts.sum() > MANY and not counts.all():
             self._told = True
             warnings.warn(
@@ -239,6 +283,9 @@ class RankTeam(Team):
         for parity in range(2):
             scratch.sums[:, parity * GROUPS : parity * GROUPS + begin] = 0.0
             scratch.sums[:, parity * GROUPS + end : (parity + 1) * GROUPS] = 0.0
+            groups = slice(parity * GROUPS + begin, parity * GROUPS + end)
+            worst = scratch.sums[:, groups, 2]  # by place in the order of one process
+            np.add(worst, self.before[groups], out=worst, where=worst >= 0.0)
         if world.rank < world.ranks - 1:
             scratch.sums[:, SHARED:] = 0.0
         world.wait([world.sum(scratch.sums), self._add_up(scratch.chunks)])
@@ -249,14 +296,14 @@ class RankTeam(Team):
         numbers[1 : self.threads] = 0
         return self.world.sum(numbers[0])
 
-    def _parts(self, plan) -> list:
+    def _parts(self, cuts) -> list:
         """For each parity where the contacts of each rank begin in the order of the sweeps (ranks + 1,)."""
-        return [self._bounds(plan.cuts[p : p + GROUPS + 1]) for p in (0, GROUPS)]
+        return [self._bounds(cuts[p : p + GROUPS + 1]) for p in (0, GROUPS)]
 
     def _collect(self, kind, arrays) -> None:
         """Put together columns (m, c) of contacts, of which each rank has its own ones."""
         world, order, width, pending = self.world, kind.plan.order, sum(array.shape[1] for array in arrays), []
-        for bounds in self._parts(kind.plan):
+        for bounds in self._parts(kind.plan.cuts):
             some, box = order[bounds[0] : bounds[-1]], np.empty((bounds[-1] - bounds[0], width))
             begin, end = bounds[world.rank : world.rank + 2] - bounds[0]
             np.concatenate([array[some[begin:end]] for array in arrays], axis=1, out=box[begin:end])
@@ -272,7 +319,7 @@ class RankTeam(Team):
         """Arrays of contacts, or columns of them, of which each rank has its own rows."""
         arrays = [(getattr(kind.contacts, name), columns) for name, columns in names]
         if isinstance(kind.contacts, diagonal_rows.DiagonalContacts):  # they stand in the order of the sweeps
-            self.world.wait([self.world.gather(a, b) for b in self._parts(kind.plan) for a, _ in arrays])
+            self.world.wait([self.world.gather(a, b) for b in self._parts(kind.plan.cuts) for a, _ in arrays])
         else:
             self._collect(kind, [a[:, None] if a.ndim == 1 else a[:, columns] for a, columns in arrays])
 

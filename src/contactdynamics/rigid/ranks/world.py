@@ -5,7 +5,9 @@ that says which rank it was and why, and the one that records closes its file. O
 launcher, `mpiexec`; the result file is whole at any moment.
 """
 
+import atexit
 import contextlib
+import math
 import os
 import time
 import warnings
@@ -20,6 +22,7 @@ SPINS = 80  # looks at a message before the process sleeps, 100 us; to yield tak
 NAP, LONGEST = 2e-5, 2e-3  # s
 LOOK_EVERY = 64  # looks, from one for notices to the next
 SAMPLE, FULL_EVERY = 64, 100  # rows compared after each step; steps from one comparison of all rows to the next
+ACTS = ("makes a step", "reads contacts")  # what all processes must do together
 LAUNCHED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS")  # what launchers say to a process
 NEEDS = "needs mpi4py and an MPI; install them by `pip install contactdynamics[mpi]`"
 
@@ -80,6 +83,7 @@ class World:
         self.messages, self.bytes, self.waited = 0, 0, 0.0  # sent by this process; s
         self._widths = {}  # types of MPI, by their bytes
         self._told, self._errors = [], 0  # notices on their way; errors so far, of this process or heard of
+        atexit.register(self._leave)  # before MPI does, which was here first
 
     @property
     def leads(self) -> bool:
@@ -118,6 +122,12 @@ class World:
         self.bytes += array.nbytes
         return self.comm.Iallreduce(self.MPI.IN_PLACE, array, self.MPI.SUM)
 
+    def largest(self, array):
+        """Begin to find the largest of each number of an ``array``."""
+        self.messages += 1
+        self.bytes += array.nbytes
+        return self.comm.Iallreduce(self.MPI.IN_PLACE, array, self.MPI.MAX)
+
     def gather(self, array, bounds):
         """Begin to put together the rows of a contiguous ``array``: rank k has those from bounds[k] on."""
         width, counts = array.strides[0], np.diff(bounds)
@@ -150,7 +160,18 @@ class World:
         said = str(error) or type(error).__name__
         if not isinstance(error, InputError):
             said = f"{type(error).__name__}: {said}"
-        notice = self._errors, f"Rank {self.rank} of {self.ranks} stopped{when}: {said}"
+        self._tell((self._errors, f"Rank {self.rank} of {self.ranks} stopped{when}: {said}"))
+
+    def _leave(self) -> None:
+        """Say to all others that this process ends: one that reads contacts alone would wait for ever."""
+        sentence = (
+            f"Rank {self.rank} of {self.ranks} has ended its program while others wait for it; all ranks must make the "
+            "same steps, and read contacts together."
+        )
+        if not self.MPI.Is_finalized():
+            self._tell((math.inf, sentence))
+
+    def _tell(self, notice) -> None:
         self._told += [self.notices.isend(notice, rank) for rank in range(self.ranks) if rank != self.rank]
 
     def first(self, action) -> None:
@@ -183,6 +204,24 @@ class World:
         box = np.array([float(bool(flag))])
         self.wait([self.comm.Iallreduce(self.MPI.IN_PLACE, box, self.MPI.MAX)])
         return bool(box[0])
+
+    def tell(self, what: int) -> int:
+        """What the process that leads says to all."""
+        box = np.array([what], dtype=np.int64)
+        self.wait([self.comm.Ibcast(box)])
+        return int(box[0])
+
+    def cross(self, what: str) -> None:
+        """Refuse to go on where other processes do something else than ``what`` this one does."""
+        box = np.zeros(self.ranks, dtype=np.int64)
+        box[self.rank] = ACTS.index(what)
+        self.wait([self.gather(box, np.arange(self.ranks + 1))])
+        if (box != box[0]).any():
+            said = [f"rank {k} {ACTS[box[k]]}" for k in (int(np.argmin(box)), int(np.argmax(box)))]
+            raise InputError(
+                f"{' while '.join(said)}: the processes share the contacts, so that all of them must read contacts, or "
+                "none; ask outside of `if rank == 0`, and print what came of it inside."
+            )
 
     def agree(self, simulation) -> None:
         """Refuse to go on where the processes have different states: some after each step, all of it now and then."""

@@ -11,14 +11,14 @@ import numpy as np
 from ..._jit import kernel
 from ...state import FREE, OPEN, SEPARATING
 from ..space import image, shortest
-from ..threads import COUNTED, FOUND, meet, own_part, part, share_out
+from ..threads import meet, part
 from .contract import BORDER, DIAGONAL, FULL, NEAR
 from .laws import own_law
 from .pairs import deepest_pair, move_down, recall, rows_before
 
 ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers, and taken as such
 HERE = 0.0, 0.0, 0.0  # shift of a body that is not met in an image
-SPARE = 8  # rows for new pairs of the balls of a worker, beside its part of a 32nd of all
+SPARE = 8  # rows for new pairs of the balls of a thread, beside its part of a 32nd of all
 WARY = 2.0  # times the speed of a pair is how fast its gap may close for all that is known before the contacts act
 
 
@@ -201,32 +201,54 @@ def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out
 
 
 @kernel
-def find_plane_contacts(spheres, flats, rules, position, outlook, old, at, out):
-    """Active pairs of a plane and a ball, in order, into ``out`` from row ``at`` on; returns the row after them."""
-    first, second, rule, kind, gaps, normal, source, bodies_a, bodies_b = (
-        out.first, out.second, out.law, out.kind, out.gap, out.normal, out.source, out.a, out.b
-    )  # fmt: skip
+def plane_row(old, plane, ball):
+    """The first row of the list ``old`` that is of this ``plane`` and ``ball``, or of later ones."""
+    low, high = old.balls, old.first.size
+    while low < high:
+        middle = (low + high) // 2
+        if old.first[middle] < plane or (old.first[middle] == plane and old.second[middle] < ball):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+class OnPlanes(NamedTuple):
+    """The active pairs of each plane with some balls: as many as there are of them (planes, balls)."""
+
+    ball: np.ndarray
+    gap: np.ndarray  # m
+    law: np.ndarray
+    source: np.ndarray  # row in the list before, -1 where it is new
+
+
+@kernel
+def find_plane_contacts(spheres, flats, rules, position, outlook, old, begin, end, out, counts):
+    """Active pairs of a plane and a ball from ``begin`` on, before ``end``, in order, into ``out`` (`OnPlanes`).
+
+    How many each plane has, into ``counts`` (planes,).
+    """
+    ball, gaps, rule, source = out.ball, out.gap, out.law, out.source
     places, radius, body, body_kind = spheres.places, spheres.radius, spheres.body, spheres.kind
     normals, points, plane_body, plane_material = flats.normals, flats.points, flats.body, flats.material
-    law_index, simple_law, sticky_law, near_law = rules.law_index, rules.simple_law, rules.sticky, rules.near
-    simple_body, outlined, material = rules.simple_body, rules.outlined, rules.material
+    law_index, sticky_law, near_law = rules.law_index, rules.sticky, rules.near
+    outlined, material = rules.outlined, rules.material
     one, two, h, slack, anticipate, keep = (
         outlook.one, outlook.two, outlook.h, outlook.slack, outlook.anticipate, outlook.keep
     )  # fmt: skip
     known_first, known_second, known_status = old.first, old.second, old.status
-    found, k, known, room, joints = at, old.balls, old.first.size, first.size, rules.joints
-    wide = anticipate or rules.pulls
+    known, joints, wide = old.first.size, rules.joints, outlook.anticipate or rules.pulls
     for p in range(plane_body.size):
-        a = plane_body[p]
+        a, found, k = plane_body[p], 0, plane_row(old, p, begin)
         nx, ny, nz = normals[p, 0], normals[p, 1], normals[p, 2]
         level = nx * points[p, 0] + ny * points[p, 1] + nz * points[p, 2] + slack
         turns = one[a, 3] != 0.0 or one[a, 4] != 0.0 or one[a, 5] != 0.0  # a plane's spin is prescribed: `two` has it
-        for i in range(radius.size):
+        for i in range(begin, end):
             gap = nx * places[i, 0] + ny * places[i, 1] + nz * places[i, 2] - level - radius[i]
             b = body[i]
             if (gap > NEAR * radius[i] and not wide) or body_kind[b] != FREE or outlined[i]:
                 continue
-            while k < known and (known_first[k] < p or (known_first[k] == p and known_second[k] < i)):
+            while k < known and known_first[k] == p and known_second[k] < i:
                 k += 1
             held = k < known and known_first[k] == p and known_second[k] == i
             law, u, r = own_law(joints, a, b, law_index[plane_material[p], material[i]]), 0.0, radius[i]
@@ -241,67 +263,86 @@ def find_plane_contacts(spheres, flats, rules, position, outlook, old, at, out):
             status = known_status[k] if held else OPEN
             if not takes_part(gap, held, status, keep, sticky_law[law], near_law[law], anticipate, u, h, r):
                 continue
-            gap = gap if gap <= 0.0 or gap > ROUNDING * r else 0.0
-            if found < room:
-                first[found], second[found], rule[found], gaps[found] = p, i, law, gap
-                bodies_a[found], bodies_b[found] = a, b
-                kind[found] = DIAGONAL if simple_body[a] and simple_body[b] and simple_law[law] else FULL
-                normal[found, 0], normal[found, 1], normal[found, 2] = nx, ny, nz
-                source[found] = k if held else -1
+            ball[p, found], rule[p, found], source[p, found] = i, law, k if held else -1
+            gaps[p, found] = gap if gap <= 0.0 or gap > ROUNDING * r else 0.0
             found += 1
-    return found
+        counts[p] = found
 
 
 @kernel
-def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out, ends, deep, meeting):
-    """All active pairs, with the memory of the ``old`` ones, into ``out``; their number, and how many are of balls.
+def enter_plane_contacts(some, counts, spheres, flats, rules, at, out, thread):
+    """Put what a ``thread`` has found on planes into the list ``out``: row ``at`` is the first of all planes.
 
-    More than its room: do it again. Each worker has some of the balls, and room for as many pairs as they had before
-    and some more; what they find is put together. ``ends`` (2, workers + 2): where the rows of each end, and where they
-    begin then; ``deep`` (threads, 3): the deepest of those that each thread looks at in the end, see `deepest_pair`.
+    ``counts`` (threads, planes): the pairs of a plane stand together, those of the threads one after the other.
     """
-    thread, threads, balls, room = meeting.thread, meeting.threads, spheres.radius.size, out.first.size
-    workers, counts, cuts = ends.shape[1] - 2, ends[0], ends[1]
-    worker, _ = own_part(meeting, workers)
-    begin, end = own_part(meeting, balls)
-    spare = SPARE + old.balls // (32 * workers)
+    simple_body, simple_law = rules.simple_body, rules.simple_law
+    for p in range(flats.body.size):
+        a = flats.body[p]
+        for other in range(thread):
+            at += counts[other, p]
+        for n in range(counts[thread, p]):
+            k = at + n
+            i, law = some.ball[p, n], some.law[p, n]
+            b = spheres.body[i]
+            out.first[k], out.second[k], out.law[k], out.gap[k] = p, i, law, some.gap[p, n]
+            out.a[k], out.b[k], out.source[k] = a, b, some.source[p, n]
+            out.kind[k] = DIAGONAL if simple_body[a] and simple_body[b] and simple_law[law] else FULL
+            for c in range(3):
+                out.normal[k, c] = flats.normals[p, c]
+        for other in range(thread, counts.shape[0]):
+            at += counts[other, p]
+
+
+@kernel
+def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out, span, ends, on_planes, deep, meeting):
+    """All active pairs of the balls of a ``span``, with the memory of the ``old`` ones, into ``out``.
+
+    ``span``: the first ball and that after the last one; a pair belongs to its first ball. Returns their number, and
+    how many are of balls; more than its room: do it again. Each thread has some of the balls, and room for as many
+    pairs as they had before and some more; what they find is put together. ``ends`` (2, threads + 1): where the rows of
+    each end, and where they begin then; ``on_planes`` (threads, planes) how many are of planes; ``deep`` (threads, 3):
+    the deepest of those that each thread looks at in the end, see `deepest_pair`.
+    """
+    thread, threads, room = meeting.thread, meeting.threads, out.first.size
+    counts, cuts, balls, base = ends[0], ends[1], span[1] - span[0], rows_before(old.first, old.balls, span[0])
+    begin, end = span[0] + balls * thread // threads, span[0] + balls * (thread + 1) // threads
+    spare = SPARE + old.balls // (32 * threads)
     at, limit = 0, room
-    if workers > 1:
-        at = rows_before(old.first, old.balls, begin) + worker * spare
-        limit = min(room, rows_before(old.first, old.balls, end) + (worker + 1) * spare)
+    if threads > 1:
+        at = rows_before(old.first, old.balls, begin) - base + thread * spare
+        limit = min(room, rows_before(old.first, old.balls, end) - base + (thread + 1) * spare)
     where = begin, end, at, limit
-    counts[worker] = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
-    share_out(meeting, outlook.one, COUNTED)
-    cuts[0], fits = 0, True
-    for other in range(workers):
-        at = rows_before(old.first, old.balls, balls * other // workers) + other * spare
-        last = rows_before(old.first, old.balls, balls * (other + 1) // workers) + (other + 1) * spare
-        fits &= workers == 1 or counts[other] <= min(room, last)
-        cuts[other + 1] = cuts[other] + counts[other] - at
-    total = cuts[workers]
-    if not fits:
-        need = total + old.first.size - old.balls  # with as many of planes as before
-        if need > room:
-            return need, need
-        where = begin, end, cuts[worker], cuts[worker + 1]  # many are new: again, each behind those before it
-        find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
-    for other in range(1, workers if fits else 1):
-        if 0 <= other - worker + thread < threads:  # of this process
-            at = rows_before(old.first, old.balls, balls * other // workers) + other * spare
-            move_down(out, at, counts[other], cuts[other], meeting)
-    if workers > 1:
-        share_out(meeting, outlook.one, FOUND)
-    if thread == 0:
-        counts[workers] = counts[workers + 1] = total
-        if flats.body.size > 0:
-            counts[workers] = find_plane_contacts(spheres, flats, rules, position, outlook, old, total, out)
+    counts[thread] = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
+    shape = flats.body.size, end - begin  # most of it is never touched
+    some = OnPlanes(np.empty(shape, np.int32), np.empty(shape), np.empty(shape, np.int32), np.empty(shape, np.int32))
+    find_plane_contacts(spheres, flats, rules, position, outlook, old, begin, end, some, on_planes[thread])
     meet(meeting, outlook.one)
-    total, count = counts[workers], counts[workers + 1]
-    if total <= room:
-        begin, end = part(total, meeting)
-        recall(old, out, begin, end, rules.moments)
-        depth, share, worst = deepest_pair(out.gap, out.first, out.second, count, spheres.radius, begin, end)
-        deep[thread, 0], deep[thread, 1], deep[thread, 2] = depth, share, worst
+    cuts[0], fits, flat = 0, True, 0
+    for other in range(threads):
+        at = rows_before(old.first, old.balls, span[0] + balls * other // threads) - base + other * spare
+        last = rows_before(old.first, old.balls, span[0] + balls * (other + 1) // threads) - base + (other + 1) * spare
+        fits &= threads == 1 or counts[other] <= min(room, last)
+        cuts[other + 1] = cuts[other] + counts[other] - at
+        for p in range(flats.body.size):
+            flat += on_planes[other, p]
+    count = cuts[threads]
+    total = count + flat
+    if total > room:
+        return total, count
+    if not fits:  # many are new: again, each behind those before it
+        where = begin, end, cuts[thread], cuts[thread + 1]
+        find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
+    else:
+        for other in range(1, threads):
+            at = rows_before(old.first, old.balls, span[0] + balls * other // threads) - base + other * spare
+            move_down(out, at, counts[other], cuts[other], meeting)
+    meet(meeting, outlook.one)
+    enter_plane_contacts(some, on_planes, spheres, flats, rules, count, out, thread)
+    meet(meeting, outlook.one)
+    begin, end = part(total, meeting)
+    recall(old, out, begin, end, rules.moments)
+    depth, share, worst = deepest_pair(out.gap, out.first, out.second, count, spheres.radius, begin, end)
+    deep[thread, 0], deep[thread, 1], deep[thread, 2] = depth, share, worst
     return total, count
 
 

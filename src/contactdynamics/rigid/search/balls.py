@@ -4,7 +4,6 @@ How they are found is in `ball_contacts`; the list itself in `pairs`.
 """
 
 import copy
-from functools import partial
 
 import numpy as np
 
@@ -12,24 +11,15 @@ from ..._jit import Settled
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, TAU, TENSION
 from ...state import SEPARATING
 from ..motion import by_direction
-from ..threads import COUNTED
 from .ball_contacts import SPARE, Rules, crossing, find_pairs
 from .contract import BORDER, DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap, head_of
 from .laws import joint_rows
 from .left_out import some_close
-from .pairs import SCRATCH, Pairs, deepest_pair, lost_most, pair_arrays, renumber
+from .pairs import Pairs, deepest_pair, lost_most, pair_arrays, renumber
 from .recovery import recover_pairs
 
 MEMORY = ("first", "second", "impulse", "moment", "status", "lost")
 ROOM = 1.05  # of arrays that follow the number of contacts, over what is needed
-
-
-def _exchange(team, out, ends, stage: int) -> None:
-    """What the processes tell each other in `find_pairs`: the numbers, then the pairs of their balls."""
-    if stage == COUNTED:
-        team.gather(np.arange(team.workers + 1), ends[0])
-    else:
-        team.gather(ends[1, :-1], out.first, out.second, *(getattr(out, name) for name in SCRATCH))
 
 
 def turning(model) -> np.ndarray:
@@ -56,7 +46,7 @@ class BallSearch:
 
     def _own_arrays(self) -> None:
         self._spare, self._filled, self._scratch = pair_arrays(0), pair_arrays(0), pair_arrays(0)
-        self._deepest = None, 0.0, 0.0, -1  # the pairs in which they were found, and `deepest_pair` of them
+        self.deepest_here = None, 0.0, 0.0, -1  # the pairs in which they were found, and `deepest_pair` of them
         self._across = np.zeros(0, dtype=bool)
 
     @property
@@ -105,6 +95,11 @@ class BallSearch:
         """Whether the pairs may be turned round."""
         return self.all_diagonal
 
+    @property
+    def divisible(self) -> bool:
+        """Whether processes may share the pairs: see `ranks.division`."""
+        return self.all_diagonal and not self.rules.border
+
     def sizes(self, model) -> np.ndarray:
         """(S,) the radii of the balls."""
         return model.balls.radius
@@ -114,27 +109,32 @@ class BallSearch:
         return model.balls.body[self.found.second]
 
     def find(self, model, near, outlook: Outlook, team) -> dict:
-        """Find the active pairs, with the memory of the present ones, which they replace; how many of which kind."""
-        position, old = model.bodies.position, self.found
+        """Find the active pairs, with the memory of the present ones, which they replace; how many of which kind.
+
+        Those of the balls in ``near.span``: a process may have some of them.
+        """
+        position, old, planes = model.bodies.position, self.found, len(near.flats.body)
         while True:
             out = self._spare
-            ends, deep = np.zeros((2, team.workers + 2), dtype=np.int64), np.empty((team.threads, 3))
-            total, count = team.split(
-                partial(_exchange, team, out, ends), self._find, near.space, near.spheres, near.listed, near.flats,
-                self.rules, position, outlook, old, out, ends, deep,
+            ends, on_planes = np.zeros((2, team.threads + 1), np.int64), np.zeros((team.threads, planes), np.int64)
+            deep = np.empty((team.threads, 3))
+            total, count = team.share(
+                self._find.call, near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old,
+                out, near.span, ends, on_planes, deep,
             )  # fmt: skip
             if total <= len(out.first):
                 break
-            room = int(ROOM * total) + 16 + 2 * SPARE * team.workers
+            room = int(ROOM * total) + 16 + 2 * SPARE * team.threads
             if len(self._scratch.first) < room:
                 self._spare = self._scratch = pair_arrays(room)
                 self._filled = pair_arrays(0)  # it would keep what was shared before
             else:
                 self._spare = pair_arrays(room, self._scratch)
+        self.on_planes = on_planes.sum(axis=0)
         self._spare, self._filled = self._filled, out
         self._last, self.found = self.found, head_of(out, total, count, self._last)
         worst = int(deep[:, 1].argmax())  # the first one
-        self._deepest = self.found, float(deep[:, 0].max()), float(deep[worst, 1]), int(deep[worst, 2])
+        self.deepest_here = self.found, float(deep[:, 0].max()), float(deep[worst, 1]), int(deep[worst, 2])
         if self.rules.border and not self.all_diagonal:
             self._across = np.empty(total, dtype=bool)
             crossing(near.space, near.places, self.found, self._across)
@@ -171,7 +171,7 @@ class BallSearch:
     def deepest(self, model) -> Overlap:
         """The largest overlaps."""
         pairs = self.found
-        known, depth, share, k = self._deepest
+        known, depth, share, k = self.deepest_here
         if known is not pairs:  # they have another order by now, or come from a file
             columns = pairs.gap, pairs.first, pairs.second, pairs.balls, model.balls.radius
             depth, share, k = deepest_pair(*columns, 0, len(pairs.gap))
@@ -200,10 +200,15 @@ class BallSearch:
             bodies.position, by_direction(bodies), pairs, which, depth, radius, keep, most, model.gravity, bodies.mass
         )
 
+    def owes(self, model, above: float) -> bool:
+        """Whether some pair has lost more than ``above`` of its smaller radius."""
+        pairs = self.found
+        return bool(lost_most(pairs.lost, pairs.first, pairs.second, pairs.balls, model.balls.radius) > above)
+
     def give_back(self, model, velocities, above, keep) -> float | None:
         """Open what contacts have lost: see `ContactSet.detect`."""
         pairs, radius, bodies = self.found, model.balls.radius, model.bodies
-        if lost_most(pairs.lost, pairs.first, pairs.second, pairs.balls, radius) <= above:
+        if not self.owes(model, above):
             return None
         every = np.arange(len(pairs.lost))
         size = self._sizes(radius, every)

@@ -60,6 +60,7 @@ class Search(Protocol):
     equations: tuple  # numbers of the equations that its contacts may belong to
     needs_inertia: bool  # whether these need more of a body than its row
     sortable: bool  # whether bodies may be sorted: the contacts can be turned round
+    divisible: bool  # whether processes may share what it finds: see `ranks.division`
     rests: bool  # whether quiet steps are improved beyond the tolerance: see `solvers.aim`
     first: float  # of the tolerance, where they are: the goal of a step without memory
     found: NamedTuple  # the active contacts, with their memory: impulse and status

@@ -76,7 +76,7 @@ class Touching:
     are what is noted of each pair in the neighbour lists.
     """
 
-    size, rests, needs_inertia, sortable = "one's inner radius", True, True, False
+    size, rests, needs_inertia, sortable, divisible = "one's inner radius", True, True, False, False
     first, four = 1e-3, False  # four: whether joints of polyhedra are thinned to four contacts
 
     def __init__(self):
