@@ -11,6 +11,7 @@ import numpy as np
 
 import contactdynamics as cd
 from contactdynamics.rigid import contact_set, simulation
+from contactdynamics.rigid import ranks as processes
 from contactdynamics.rigid.ranks import team, world
 
 H, END = 1e-3, 0.12
@@ -19,6 +20,7 @@ H, END = 1e-3, 0.12
 def share_always():
     """Few contacts are shared too, and bodies are sorted often."""
     contact_set.SMALL, simulation.SORT_FROM, simulation.SORT_EVERY = 0, 50, 40
+    processes.FEWEST = 0
 
 
 def pouring(sim):

@@ -22,6 +22,28 @@ from .options import takes
 KICK = 5.0  # of g h: the random velocities with which each step begins
 
 
+def held(item) -> int:
+    """Bytes of all arrays that an object of the package and what it has hold, each counted once."""
+    seen, total, queue = set(), 0, [item]
+    while queue:
+        item = queue.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, np.ndarray):
+            if isinstance(item.base, np.ndarray):
+                queue.append(item.base)
+            else:
+                total += item.nbytes
+        elif isinstance(item, dict):
+            queue += item.values()
+        elif isinstance(item, list | tuple):
+            queue += item
+        elif type(item).__module__.startswith("contactdynamics.rigid") and hasattr(item, "__dict__"):
+            queue.append(vars(item))
+    return total
+
+
 def child(grains: int, layers: int, steps: int, threads: int, tolerance: float, shared: bool, out: str) -> None:
     """Make the steps, on the processes of mpiexec where ``shared``, and write what they took to the file ``out``."""
     comm = None
@@ -46,11 +68,14 @@ def child(grains: int, layers: int, steps: int, threads: int, tolerance: float, 
             cpu += time.process_time() - used
             sweeps += done.report.iterations
             seconds = {stage: seconds[stage] + value for stage, value in done.seconds.items()}
+    met = sim.contact_set
     told = {
         "wall": float(np.median(walls)), "best": min(walls), "cpu": cpu / steps, "sweeps": sweeps / steps,
         "contacts": done.contacts, "bodies": len(free),
         "seconds": {stage: value / steps for stage, value in seconds.items()},
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "arrays": held(sim) / 1e6,
+        "contact_arrays": held([met.searches, met.equations, met._division, met.near.lists and met.near.lists[:3]]) / 1e6,
         "state": zlib.crc32(sim.bodies.position.tobytes(), zlib.crc32(sim.rows.tobytes())),
     }  # fmt: skip
     if comm is not None:
@@ -109,7 +134,8 @@ def ranks(echo, *, grains, layers, steps, ranks, tolerance, nice) -> dict:
         text = (
             f"{name:<12} {1e3 * wall:8.1f} ms a step (best {1e3 * max(e['best'] for e in told):.1f}), "
             f"{one['wall'] / wall:5.2f} x; CPU of the busiest {1e3 * busiest:8.1f} ms, {one['cpu'] / busiest:5.2f} x; "
-            f"{told[0]['memory']:.0f} MB each"
+            f"{told[0]['arrays']:.0f} MB in arrays, {told[0]['contact_arrays']:.0f} of contacts and lists, "
+            f"{told[0]['memory']:.0f} in all"
         )
         if processes:
             text += f"; {told[0]['messages']:.0f} messages, {told[0]['bytes'] / 1e6:.2f} MB a step"

@@ -1,13 +1,13 @@
 """A model of what a step costs on many processes, from what `cdyn bench ranks` has measured on few.
 
-Three ways to divide a scene: *built*, processes share search, equations and sweeps, do the rest alike and know all in
-the end; *slabs*, they would divide bodies, contacts and memory by the slabs of the sweeps; *blocks*, they would do so
-in all three directions. Only the first one exists. A cube of grains of one size, S sweeps a step, work divided evenly:
+Three ways to divide a scene: *built*, processes have contacts of their own, by the slabs of the sweeps, and know all
+bodies in the end; *slabs*, they would divide bodies as well; *blocks*, they would do so in all three directions. Only
+the first one exists. A cube of grains of one size, S sweeps a step, work divided evenly:
 
     one      T = r N + S c k N
-    built    T = s N + (T(one) - s N) / p + S x + (48 + 130 k) N / b     p <= N^(1/3) / 4: two slabs, two diameters each
-    slabs    T = T(one) / p + S x                                        the same
-    blocks   T = T(one) / p + S x                                        1000 grains a process
+    built    T = s N + (T(one) - s N) / p + S x + 56 N / b     p <= N^(1/3) / 4: two slabs, two diameters each
+    slabs    T = T(one) / p + S x                              the same
+    blocks   T = T(one) / p + S x                              1000 grains a process
 
     x = (R + log2 p) a + 48 B / b
 
@@ -20,7 +20,7 @@ blocks, and a sum over all processes; B grains are on the borders of a process, 
 import math
 from typing import NamedTuple
 
-ROW, CONTACT = 48.0, 130.0  # bytes of a body in a message; of a contact, 57 found, 64 solved, 9 status and loss
+ROW, TOLD = 48.0, 56.0  # bytes of a body in a message; of all that is told of a body, with what it hangs together with
 WAYS = ("built", "slabs", "blocks")
 
 
@@ -70,7 +70,7 @@ def step_seconds(way: str, costs: Costs, network: Network, grains: float, proces
     exchange = (rounds + math.log2(processes)) * network.latency + ROW * border / network.bandwidth
     if way != "built":
         return alone / processes + costs.sweeps * exchange
-    alike, told = costs.alike * grains, (ROW + CONTACT * costs.contacts) * grains / network.bandwidth
+    alike, told = costs.alike * grains, TOLD * grains / network.bandwidth
     return alike + (alone - alike) / processes + costs.sweeps * exchange + told
 
 

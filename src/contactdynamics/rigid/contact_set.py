@@ -43,6 +43,7 @@ class ContactSet(Kinds):
 
     team: Team = ALONE  # who shares the work: given to searches, equations and solvers, as far as it is worth it
     _division = None  # of the contacts over processes: see `ranks.division`
+    _before = None  # contacts of the last step
     _swept_apart = False  # whether the equations have those of this process alone
 
     def _begin_equations(self) -> None:
@@ -57,16 +58,21 @@ class ContactSet(Kinds):
 
     def look(self, model, step: Step, rows) -> None:
         """Find the active contacts at the present positions."""
-        team = self.team.of(max(self.count, len(rows)), SMALL)
-        self._cut(len(model.balls.radius), team)
-        self.near.look(model, rows, step.h, step.anticipate, team.alike)
+        team = self._lookers(rows)
+        self._cut(len(model.balls.radius))
+        self.near.look(model, rows, step.h, step.anticipate, team)
         self._find(model, Outlook(step.before, rows, step.h, step.slack, step.anticipate, False), team)
 
-    def _cut(self, balls: int, team: Team) -> None:
-        """Which balls are looked at here: all, unless processes share them."""
-        shared = team.several and all(search.divisible for search in self.searches)
+    def _lookers(self, rows) -> Team:
+        """The threads that look for contacts."""
+        return self.team.alike.of(max(self.count, len(rows)), SMALL)
+
+    def _cut(self, balls: int) -> None:
+        """Which balls are looked at here: all, unless processes share contacts, as many as the last step had."""
+        size = balls if self._before is None else self._before
+        shared = self.team.of(size, SMALL).several and all(search.divisible for search in self.searches)
         if shared and self._division is None:
-            self._division = team.division()
+            self._division = self.team.division()
         if self.divided and not (shared and self._division.fits(balls)):
             self.whole()
         self.near.span = self._division.span(balls) if shared else (0, balls)
@@ -77,10 +83,10 @@ class ContactSet(Kinds):
             self._division.bring_back(self.searches[0].found)
         self._counts = {}
         for search in self.searches:
-            self._counts |= search.find(model, self.near, outlook, team.alike)
+            self._counts |= search.find(model, self.near, outlook, team)
         if self._shared:
             self._counts = {DIAGONAL: self._division.tell_found(self.searches[0])}
-            team.divided = True
+            self.team.divided = True
         return sum(self._counts.values())
 
     @property
@@ -159,9 +165,9 @@ class ContactSet(Kinds):
         Unless they must be ``whole``, each process may have those alone that it sweeps.
         """
         counts = self._counts
-        self._swept_apart = False
+        self._swept_apart, self._before = False, sum(counts.values())
         if self.divided:
-            if not whole and sum(counts.values()) > SMALL:
+            if not whole and self.team.of(self._before, SMALL).several:
                 return self._fill_own(model, step, rows, mobility)
             self.whole()
         plans = tuple([equations.make_room(counts.get(equations.number, 0)) for equations in self.equations])
@@ -272,9 +278,9 @@ class ContactSet(Kinds):
 
         They are then solved again with the status ``begun`` that the pairs had at the start of the step.
         """
-        team = self.team.of(max(self.count, len(rows)), SMALL)
-        self.near.follow(rows, step.h, True, step.free, team.alike)
-        if not team.any(any(search.may_close(self.near, rows, step.h) for search in self.searches)):
+        team = self._lookers(rows)
+        self.near.follow(rows, step.h, True, step.free, team)
+        if not self.team.any(any(search.may_close(self.near, rows, step.h) for search in self.searches)):
             return False
         if self.divided:
             self._division.bring_back(self.searches[0].found)

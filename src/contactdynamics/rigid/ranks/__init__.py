@@ -7,6 +7,7 @@ from ..equations.contract import GROUPS
 from ..threads import Team, cores
 
 PAYS = 4000  # contacts or bodies from which "auto" takes all cores
+FEWEST = 20_000  # contacts from which processes share them: to wait for each other takes longer than to sweep fewer
 SHARED = contextvars.ContextVar("ranks", default=None)  # the `World` of simulations that are given none: see `cli`
 
 
@@ -47,4 +48,4 @@ def workers(threads, ranks) -> Team:
         return Team(int(threads), least)
     from .team import RankTeam
 
-    return RankTeam(world, int(threads), 0)
+    return RankTeam(world, int(threads), FEWEST)

@@ -56,7 +56,7 @@ class RankTeam(Team):
         super().__init__(threads, least)
         self.world, self.workers = world, threads * world.ranks
         self._alike = copy.copy(self)
-        self._alike.__class__, self._alike.workers = Team, threads
+        self._alike.__class__, self._alike.workers, self._alike.least = Team, threads, 0
         self._job, self._exchange, self._error, self._own = None, None, None, None
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
         self._address = ctypes.cast(self._function, ctypes.c_void_p).value
@@ -73,6 +73,10 @@ class RankTeam(Team):
     def leads(self) -> bool:
         """Whether this process records and tells."""
         return self.world.leads
+
+    def of(self, size: int, least: int) -> Team:
+        """This team for so many contacts; for fewer the threads of each process, which all do the same."""
+        return self if size > max(least, self.least) else self.alike.of(size, least)
 
     def any(self, flag) -> bool:
         """Whether the ``flag`` is true on some process."""
