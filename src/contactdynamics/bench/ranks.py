@@ -75,7 +75,7 @@ def child(grains: int, layers: int, steps: int, threads: int, tolerance: float, 
         "seconds": {stage: value / steps for stage, value in seconds.items()},
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "arrays": held(sim) / 1e6,
-        "contact_arrays": held([met.searches, met.equations, met._division, met.near.lists and met.near.lists[:3]]) / 1e6,
+        "contact_arrays": held([met.searches, met.equations, met._division, met.near.lists[:3]]) / 1e6,
         "state": zlib.crc32(sim.bodies.position.tobytes(), zlib.crc32(sim.rows.tobytes())),
     }  # fmt: skip
     if comm is not None:

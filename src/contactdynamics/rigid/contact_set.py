@@ -215,7 +215,9 @@ class ContactSet(Kinds):
         team.divide(rows, tray_, division.slabs.cuts - plans[0].cuts)
         team.tell_idle([division.slabs.cuts])
         self._swept_apart, self._as_found = True, None
-        return only.fill(model, self.near, mine, step, rows, mobility, team)
+        scale = only.fill(model, self.near, mine, step, rows, mobility, team)
+        division.forget_places(search.found)
+        return scale
 
     def solve(self, model, step: Step, rows, settings: Settings) -> Solved:
         """Solve the contacts; with anticipation, again as long as the solution closes gaps of pairs left out."""

@@ -238,6 +238,12 @@ class Division:
         self.world.wait([self.world.largest(number)])
         return int(number[0])
 
+    def forget_places(self, found: Pairs) -> None:
+        """Of pairs that came from others, keep what is remembered alone: their equations are filled."""
+        if self.mine is not found:
+            names = ("first", "second", "a", "b", "kind", "gap", "normal")
+            self.mine = self.mine._replace(**{name: getattr(self.mine, name)[:0].copy() for name in names})
+
     def found_again(self, old: Pairs, new: Pairs) -> None:
         """The search has found the same pairs once more."""
         if self.mine is old:
