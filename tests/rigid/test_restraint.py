@@ -314,6 +314,7 @@ class Player(Team):
     def __init__(self, rank, played):
         super().__init__(1)
         self.rank, (self.table, self.barrier) = rank, played
+        self.before = np.zeros(ALL)  # contacts of others before those of each group
 
     def tell(self, *arrays):
         self.table[self.rank] = arrays

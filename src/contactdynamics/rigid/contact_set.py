@@ -65,12 +65,20 @@ class ContactSet(Kinds):
 
     def _lookers(self, rows) -> Team:
         """The threads that look for contacts."""
-        return self.team.alike.of(max(self.count, len(rows)), SMALL)
+        return self._threads(self.team).of(max(self.count, len(rows)), SMALL)
+
+    def _threads(self, team: Team) -> Team:
+        """Those of this process."""
+        return team.alike if team.several else team
 
     def _cut(self, balls: int) -> None:
         """Which balls are looked at here: all, unless processes share contacts, as many as the last step had."""
         size = balls if self._before is None else self._before
-        shared = self.team.of(size, SMALL).several and all(search.divisible for search in self.searches)
+        shared = (
+            self.team.several
+            and self.team.of(size, SMALL).several
+            and all(search.divisible for search in self.searches)
+        )
         if shared and self._division is None:
             self._division = self.team.division()
         if self.divided and not (shared and self._division.fits(balls)):
@@ -190,7 +198,7 @@ class ContactSet(Kinds):
             for equations, plan in zip(self.equations, plans, strict=True):
                 as_found(plan, equations.count)
             self._as_found = counts
-        scale, alike = 0.0, team.alike
+        scale, alike = 0.0, self._threads(team)
         for equations, search in zip(self._active, self._homes, strict=True):
             scale += equations.fill(model, self.near, search.found, step, rows, mobility, alike)
         if team.several:
@@ -269,7 +277,7 @@ class ContactSet(Kinds):
     @property
     def _booking(self) -> Team:
         """Who shares what comes after the solution: processes where each has its own contacts."""
-        return self._team if self._swept_apart else self._team.alike
+        return self._team if self._swept_apart else self._threads(self._team)
 
     def _remember(self) -> None:
         if self._swept_apart:

@@ -72,9 +72,9 @@ class Spheres(NamedTuple):
 
 
 @kernel
-def place_balls(position, orientation, centre, body, out):
-    """Centres of the balls in space (S, 3)."""
-    for i in range(body.size):
+def place_balls(position, orientation, centre, body, begin, end, out):
+    """Centres of the balls from ``begin`` on, before ``end``, in space, into ``out`` (S, 3)."""
+    for i in range(begin, end):
         k = body[i]
         x, y, z = position[k, 0], position[k, 1], position[k, 2]
         if centre[i, 0] != 0.0 or centre[i, 1] != 0.0 or centre[i, 2] != 0.0:
@@ -84,10 +84,11 @@ def place_balls(position, orientation, centre, body, out):
 
 
 @kernel
-def place_all(position, orientation, balls, ball_body, places, planes, plane_body, points, normals):
+def place_all(position, orientation, balls, ball_body, places, planes, plane_body, points, normals, meeting):
     """Centres of the ``balls`` (S, 3), points and normals of the ``planes`` (K, 3) in space."""
-    place_balls(position, orientation, balls, ball_body, places)
-    for p in range(plane_body.size):
+    begin, end = part(ball_body.size, meeting)
+    place_balls(position, orientation, balls, ball_body, begin, end, places)
+    for p in range(plane_body.size if meeting.thread == 0 else 0):
         k = plane_body[p]
         x, y, z = quaternions.rotate(orientation[k], planes[p, 0], planes[p, 1], planes[p, 2])
         normals[p, 0], normals[p, 1], normals[p, 2] = 0.0 + x, 0.0 + y, 0.0 + z  # no -0.0
@@ -445,7 +446,7 @@ class Neighbours:
         """Follow the balls and planes of the model: at the start, when bodies come or go, or are sorted."""
         balls, count = model.balls, len(model.balls.radius)
         self.lists, self.span = None, (0, count)  # to be built at the next step, for the balls of this span
-        self._wanderers = Settled(wanderers)
+        self._wanderers, self._place_all = Settled(wanderers), Settled(place_all)
         self.spheres = Spheres(
             np.empty((count, 3)), balls.radius, balls.centre, balls.body, model.bodies.kind, model.dimension - 2
         )
@@ -463,12 +464,14 @@ class Neighbours:
         """(S, 3) centres of the balls in space, m."""
         return self.spheres.places
 
-    def place(self, model) -> None:
+    def place(self, model, team: Team = ALONE) -> None:
         """Put balls and planes where their bodies are."""
         bodies, balls, planes, flats = model.bodies, model.balls, model.planes, self.flats
         self._position, self._back = bodies.position, None
-        place_all(bodies.position, bodies.orientation, balls.centre, balls.body, self.places, planes.normal, flats.body,
-                  flats.points, flats.normals)  # fmt: skip
+        team.share(
+            self._place_all.call, bodies.position, bodies.orientation, balls.centre, balls.body, self.places,
+            planes.normal, flats.body, flats.points, flats.normals,
+        )  # fmt: skip
 
     def _carried(self, rows) -> np.ndarray:
         """The velocities of the bodies beyond that of a moving cell, which carries the places of the lists."""
@@ -481,7 +484,7 @@ class Neighbours:
 
     def look(self, model, rows, h: float, anticipate: bool, team: Team) -> None:
         """Put balls and planes where their bodies are, and keep the lists complete."""
-        self.place(model)
+        self.place(model, team)
         self.follow(rows, h, anticipate, team=team)
 
     def follow(self, rows, h: float, anticipate: bool, before=None, team: Team = ALONE) -> None:

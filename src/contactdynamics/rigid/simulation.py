@@ -167,20 +167,20 @@ class Simulation(Access):
 
         Each function in the list `before_step` is called first, with the simulation: it may add and remove bodies.
         """
-        if self._running:
+        if self._running or not self._team.several:
             return self._step()
         with self._team.stopping(self):
             return self._step()
 
     def _step(self) -> SceneStep:
         if not self._running:
-            self._team.cross()
+            self._meet()
             self._begin_recording(4)
         begin = clock()
         self.stepping = True  # until the state is whole again: a step that was cut short is not recorded
         for function in self._before_step:
             function(self)
-        self._team.cross()
+        self._meet()
         if self.steps % SORT_EVERY == 0 and len(self.roster.model.balls.radius) >= SORT_FROM:
             self._sort()
         step, rows = self._free_motion()
@@ -191,7 +191,7 @@ class Simulation(Access):
         found = self.contact_set.solve(model, step, rows, self._settings())
         solved = clock()
         if self._hardest is not None:
-            self._team.led(self.contact_set.whole, lambda: self._hardest.consider(self, step, found))
+            self._lead(lambda: self._hardest.consider(self, step, found))
         self._arrive(step, rows)
         if self.cell_motion is not None:
             self._drift_cell(h / 2)
@@ -214,7 +214,7 @@ class Simulation(Access):
             "integrate": moved - begin + ended - solved,
             "record": record,
         }
-        self._team.led(self.contact_set.whole, self._record)
+        self._lead(self._record)
         self.last_seconds["record"] = clock() - ended if self._recording else 0.0
         for stage, value in self.last_seconds.items():
             self.seconds[stage] += value
@@ -302,7 +302,7 @@ class Simulation(Access):
         self.ledger.worst = NO_GAIN
         self.about["until"] = float(until)
         with self._team.stopping(self), interrupts.held() as noted:
-            self._team.cross()
+            self._meet()
             self._begin_recording(4)
             with contextlib.ExitStack() as last:  # each recorder ends, whatever another one raises
                 for recorder in self._recording:
@@ -327,6 +327,18 @@ class Simulation(Access):
         self._running = False
         self.stepping |= self.contact_set.divided
 
+    def _meet(self) -> None:
+        """All processes make a step: one that reads contacts alone is told."""
+        if self._team.several:
+            self._team.cross()
+
+    def _lead(self, action) -> None:
+        """Let the process that records do something, with the contacts of all where it asks for them."""
+        if self._team.several:
+            self._team.led(self.contact_set.whole, action)
+        else:
+            action()
+
     def _record(self) -> None:
         for recorder in self._recording:
             recorder(self)
@@ -348,7 +360,7 @@ class Simulation(Access):
             for difference in resume.differences(self, *awaited):
                 warnings.warn(difference, stacklevel=level)
             self._team.any(False)  # all have read the file before one of them writes it
-        self._team.led(self.contact_set.whole, lambda: [recorder.begin(self) for recorder in self._recording])
+        self._lead(lambda: [recorder.begin(self) for recorder in self._recording])
 
     def _arrive(self, step: Step, rows: np.ndarray):
         """Enter the step into the energy ledger, and drift to its end."""

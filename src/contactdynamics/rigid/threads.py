@@ -208,16 +208,6 @@ class Team:
     def agree(self, simulation) -> None:
         """Nobody to agree with."""
 
-    def cross(self) -> None:
-        """Nobody to meet at the begin of a step."""
-
-    def ask_all(self) -> None:
-        """Nobody to ask for contacts."""
-
-    def led(self, whole, action) -> None:
-        """Let the process that records do something: see `ranks.team`."""
-        action()
-
     def stopping(self, simulation):
         """A block in which an error of one process stops all."""
         return contextlib.nullcontext()
