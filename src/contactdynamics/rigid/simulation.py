@@ -61,13 +61,14 @@ class Simulation(Access):
         long), "accelerated" (Nesterov's extrapolation around Gauss-Seidel, on the contacts that need it), "nlgs" (plain
         Gauss-Seidel, the reference), or a function of your own, see `solve`; law and residual are the same.
     threads
-        Threads that find and sweep contacts, fill and book those of balls and clusters, and move bodies; 8 at most. The
-        result is the same to the bit. "auto": one for a small scene, as many as there are cores for a large one. More
-        than one pays on an idle machine only.
+        Threads that find, fill, sweep and book contacts, and move bodies; 8 at most. The result is the same to the bit.
+        "auto": one for a small scene, as many as there are cores for a large one. More than one pays on an idle machine
+        only.
     ranks
-        A communicator of mpi4py, such as MPI.COMM_WORLD: its processes, all of which run the same program, sweep
-        together, each with ``threads`` threads, 8 in all at most; the result is the same to the bit. The first one
-        records. None for one process; under `cdyn run`, those of mpiexec.
+        A communicator of mpi4py, such as MPI.COMM_WORLD: its processes, all of which run the same program, share the
+        contacts, each with ``threads`` threads, 8 in all at most; the result is the same to the bit. The first one
+        records; contacts are read by all together, or by any of them after `run`. None for one process; under
+        `cdyn run`, those of mpiexec.
     penetration
         "moreau" (contacts active where the gap at the midpoint is <= 0) or "anticipate" (nothing sinks in by more than
         about 1 % of the smaller radius, which the tolerance may leave).

@@ -25,7 +25,6 @@ from .._jit import kernel
 from .fetch import lines
 
 BLOCKS, LEAST = 16, 64  # parts of a loop in which sums are taken, whatever the number of threads; their least length
-COUNTED, FOUND = range(2)  # where workers of a search see each other's work: their numbers, then what they found
 # Where those of a solver do: their groups of either parity are swept, their part is measured, what their contacts lose
 # is summed up, their bodies that need work are marked, their contacts that do are chosen.
 EVEN, ODD, MEASURED, SUMMED, MARKED, CHOSEN = range(6)
@@ -219,17 +218,6 @@ class Team:
     def __call__(self, function, kinds, *arguments):
         """Run a solver of the contacts of these ``kinds``: see `share`."""
         return self.share(function, *arguments)
-
-    def others(self, cuts) -> list:
-        """Begin and end of the places that other processes have, of n parts that begin at ``cuts`` (n + 1,)."""
-        return []
-
-    def tell(self, *arrays) -> list:
-        """The rows of ``arrays`` of all processes, of any number on each, one process after the other."""
-        return list(arrays)
-
-    def add_up(self, array) -> None:
-        """Put together an ``array`` in which each number is zero on all processes but one."""
 
     def split(self, exchange, function, *arguments):
         """Run a kernel on the threads of all processes, each of which has its own part; the result of the first one.

@@ -1,8 +1,8 @@
 """The workers of several processes: each has its part of a stage, and what they share goes by MPI.
 
-All processes know the whole scene at the end of a step. What takes long is divided among them: which balls touch, the
-equations, their solution, what is kept of it, works. Kernels are those that threads run as well; where workers see
-each other's work (`threads.Verbs`) they call a function of Python, which sends and receives by mpi4py. After a stage
+All processes know all bodies at the end of a step. Contacts of balls and planes are divided among them (`division`);
+others are known everywhere, and swept together. Kernels are those that threads run as well; where workers see each
+other's work (`threads.Verbs`) they call a function of Python, which sends and receives by mpi4py. After a stage
 (`RankTeam.split`), what the stage says; in a solver:
 
 - after the even groups and after the odd ones, the rows of the bodies on the border of two domains;
@@ -10,7 +10,7 @@ each other's work (`threads.Verbs`) they call a function of Python, which sends 
 - after the residual was measured, its sums by group and the kinetic size of what contacts do, in whole numbers;
 - where contacts that need more work are chosen, the sums of what contacts lose by their size, and which bodies on a
   border are marked;
-- at the end, all velocities, and the rows of all contacts.
+- at the end, all velocities; where contacts are not divided, what the sweeps have changed of them.
 
 Sums are those of one process, in the same order: the number of processes changes no bit.
 """
@@ -34,7 +34,7 @@ MANY = 2000  # contacts of a scene in which a rank that has none is told
 # What sweeps change of a contact: arrays and their columns.
 STATUS = ("status", slice(None))
 UNKNOWNS = {
-    diagonal_rows.DiagonalContacts: (("row", slice(None)),),  # and all that other processes have not filled
+    diagonal_rows.DiagonalContacts: (("row", slice(None)),),
     full.FullContacts: (("impulse", slice(0, 3)), ("moment", slice(0, 3)), STATUS),
     planar_rows.PlanarContacts: (
         ("row", slice(planar_rows.PN, planar_rows.PT + 1)),
@@ -172,16 +172,6 @@ class RankTeam(Team):
     def _bounds(self, cuts) -> np.ndarray:
         """(ranks + 1,) where the places of each process begin, of n parts that begin at ``cuts`` (n + 1,)."""
         return cuts[[(len(cuts) - 1) * k // self.world.ranks for k in range(self.world.ranks + 1)]]
-
-    def others(self, cuts) -> list:
-        """Begin and end of the places that other processes have, of n parts that begin at ``cuts`` (n + 1,)."""
-        bounds, rank = self._bounds(cuts), self.world.rank
-        return [(int(bounds[0]), int(bounds[rank])), (int(bounds[rank + 1]), int(bounds[-1]))]
-
-    def gather(self, cuts, *arrays) -> None:
-        """Put together the rows of contiguous ``arrays``, of which each process has its own: see `others`."""
-        bounds = self._bounds(cuts)
-        self.world.wait([self.world.gather(array, bounds) for array in arrays])
 
     def tell(self, *arrays) -> list:
         """The rows of ``arrays`` of all processes, of any number on each, one process after the other."""
