@@ -43,7 +43,7 @@ class ContactSet(Kinds):
 
     team: Team = ALONE  # who shares the work: given to searches, equations and solvers, as far as it is worth it
     _division = None  # of the contacts over processes: see `ranks.division`
-    _before = None  # contacts of the last step
+    _last_count = None  # contacts of the last step
     _swept_apart = False  # whether the equations have those of this process alone
 
     def _begin_equations(self) -> None:
@@ -73,7 +73,7 @@ class ContactSet(Kinds):
 
     def _cut(self, balls: int) -> None:
         """Which balls are looked at here: all, unless processes share contacts, as many as the last step had."""
-        size = balls if self._before is None else self._before
+        size = balls if self._last_count is None else self._last_count
         shared = (
             self.team.several
             and self.team.of(size, SMALL).several
@@ -173,9 +173,9 @@ class ContactSet(Kinds):
         Unless they must be ``whole``, each process may have those alone that it sweeps.
         """
         counts = self._counts
-        self._swept_apart, self._before = False, sum(counts.values())
+        self._swept_apart, self._last_count = False, sum(counts.values())
         if self.divided:
-            if not whole and self.team.of(self._before, SMALL).several:
+            if not whole and self.team.of(self._last_count, SMALL).several:
                 return self._fill_own(model, step, rows, mobility)
             self.whole()
         plans = tuple([equations.make_room(counts.get(equations.number, 0)) for equations in self.equations])

@@ -173,7 +173,7 @@ powers_of = by_address(POWERS, powers_of_kind, types.none, TABLE, TABLE, PLACES,
 
 
 @kernel
-def own_groups(kinds, meeting):
+def occupied_groups(kinds, meeting):
     """The part of a thread in those groups of one parity that have contacts: the first, and that after the last."""
     first, after = GROUPS, 0
     for at in range(len(kinds)):
@@ -194,7 +194,7 @@ def find_powers(rows, kinds, room, meeting):
     own, powers, known = room.own, room.powers, True
     begin, end = part(own.size, meeting)
     powers[begin:end] = 0.0
-    first, after = own_groups(kinds, meeting)
+    first, after = occupied_groups(kinds, meeting)
     for parity in range(2):
         meet(meeting, rows)
         for at in range(len(kinds)):
@@ -214,7 +214,7 @@ def join_own(kinds, room, meeting):
     """Join the bodies of a thread's contacts, in its own row of the ``groups``."""
     group = room.groups[meeting.thread]
     group[:] = room.own
-    first, after = own_groups(kinds, meeting)
+    first, after = occupied_groups(kinds, meeting)
     for at in range(len(kinds)):
         kind = common(kinds, at)
         order, cuts = kind.plan.order, kind.plan.cuts
@@ -284,7 +284,7 @@ def contacts_of(a, b, group, some, out):
 @kernel
 def find_contacts(kinds, room, meeting):
     """The contacts of groups of bodies that may gain, into ``few`` of the plans; each thread those of its groups."""
-    first, after = own_groups(kinds, meeting)
+    first, after = occupied_groups(kinds, meeting)
     for at in range(len(kinds)):
         kind = common(kinds, at)
         plan = kind.plan

@@ -22,7 +22,7 @@ from .domains import first_group
 
 # Columns of what processes tell of what they have found; those after them: the pairs of each plane.
 BALLS, OPEN, DEPTH, SHARE, A, B, PLACE, PLANES = range(8)
-UNEVEN = 1.5  # times the balls of others: who has as many more gives some away
+UNEVEN = 1.5  # times an even share of the balls: where the last process has more, all are cut anew
 GONE, BACK = 11, 12  # tags of messages: contacts to be swept, and what is remembered of them
 WIDTH, NUMBER = 16, 7  # columns of a pair that is sent, and that of its number
 

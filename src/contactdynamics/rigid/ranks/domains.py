@@ -26,7 +26,6 @@ class Domains(NamedTuple):
     """The domains of all ranks in one step, as one of them sees it; N bodies."""
 
     own: np.ndarray  # the free bodies that contacts of this rank may act on
-    local: np.ndarray  # (N,) whether a body is among them
     borders: tuple  # of the even and of the odd groups, a `Border` each
     owned: np.ndarray  # free bodies, those that each rank answers for one after the other
     bounds: np.ndarray  # (ranks + 1,) where those of each rank begin
@@ -69,10 +68,10 @@ def divide(rows: np.ndarray, slabs: np.ndarray, group: np.ndarray, rank: int, ra
     home = np.empty((2, len(rows)), dtype=np.int8)
     cuts = [first_group(k, ranks) for k in range(ranks + 1)]
     mark_homes(rows, slabs, group, np.repeat(np.arange(ranks, dtype=np.int8), np.diff(cuts)), home)
-    local = (home == rank).any(axis=0)
+    own = np.flatnonzero((home == rank).any(axis=0)).astype(np.uint32)
     owner = np.where(home[0] >= 0, home[0], home[1])
     order = np.argsort(owner, kind="stable")
     owned = order[np.count_nonzero(owner < 0) :].astype(np.uint32)
     bounds = np.searchsorted(owner[owned], np.arange(ranks + 1))
     borders = _border(home, rank, 0), _border(home, rank, 1)
-    return Domains(np.flatnonzero(local).astype(np.uint32), local, borders, owned, bounds)
+    return Domains(own, borders, owned, bounds)
