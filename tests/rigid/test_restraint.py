@@ -12,7 +12,7 @@ import ranks_program
 import contactdynamics as cd
 from contactdynamics.rigid import contact_set, gains, motion, restraint
 from contactdynamics.rigid.entries import table
-from contactdynamics.rigid.equations import diagonal, diagonal_rows, held
+from contactdynamics.rigid.equations import diagonal, diagonal_measure, diagonal_rows, held
 from contactdynamics.rigid.equations.contract import ALL, GROUPS, Kind, Mobility
 from contactdynamics.rigid.ranks.domains import first_group
 from contactdynamics.rigid.step_solver import StepSolver
@@ -216,7 +216,7 @@ def diagonal_shrink(contacts, group, by):
 @pytest.mark.filterwarnings("ignore::contactdynamics.errors.EnergyWarning")
 @pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
 def test_what_is_restrained_is_found_and_measured_alone(penetration, monkeypatch):
-    """Groups that may gain are found from the bodies, the residual is corrected by theirs: as if all were looked at."""
+    """Groups that may gain are found from measured powers, the residual is corrected by theirs: as if all were looked at."""
     monkeypatch.setattr(contact_set, "SMALL", 0)
     tally, suspects, corrected, gained, rng = restraint.tally, [], [], 0, np.random.default_rng(6)
     for full in (False, True):
@@ -232,16 +232,17 @@ def test_what_is_restrained_is_found_and_measured_alone(penetration, monkeypatch
         for _ in range(60):
             sim.step()
             kinds = tuple(equations.kind for equations in sim.contact_set.equations)
-            group, factor, _ = gains.gains(sim.rows, sim._free, table(kinds), 2.0, False, room, ONE)
+            group, factor, _ = gains.gains(sim.rows, sim._free, table(kinds), False, room, ONE)
             by = rng.choice([0.9, 1.0, 1.1], len(factor))  # some have too much
             contacts = kinds[0].contacts._replace(row=kinds[0].contacts.row.copy())
             diagonal_shrink(contacts, group, by)
             rows = np.where(group[:, None] < 0, sim.rows, sim._free + by[group][:, None] * (sim.rows - sim._free))
             rows[:, 6:] = sim.rows[:, 6:]
             twins = (kinds[0]._replace(contacts=contacts),)
-            group, factor, _ = gains.gains(rows, sim._free, table(twins), 2.0, False, room, ONE)
-            sums = np.zeros((len(factor), 3))
             every = np.arange(len(contacts.a), dtype=np.uint32)
+            diagonal_measure.measure_contacts(rows, PLANE, contacts, every, np.empty(len(every)))  # powers
+            group, factor, _ = gains.gains(rows, sim._free, table(twins), False, room, ONE)
+            sums = np.zeros((len(factor), 3))
             diagonal.add_powers(sim._free, rows, contacts, every, group, sums)  # of all groups
             assert np.array_equal(gains.factors(sums)[0], factor) and gains.factors(sums)[1] == factor.min()
             suspects.append(len(set(room.seen.tolist()) - {-1}) / len(factor))
@@ -339,12 +340,12 @@ def parted(kind, rank, ranks):
 
 def restrained_by(team, kinds, rows, free, sums):
     """Groups, factors, and the sums of the residual corrected by what is restrained; velocities and impulses then."""
-    tab, room, rows = table(kinds), gains.room(rows, 1, team.threads, int(team.several)), rows.copy()
+    tab, room, rows = table(kinds), gains.room(rows, 1, team.threads), rows.copy()
     pushes, sums = np.zeros(2 * GROUPS), sums.copy()
     if team.divided:
-        group, factor, least = gains.gains_of_all(team, rows, free, tab, 2.0, room)
+        group, factor, least = gains.gains_of_all(team, rows, free, tab, room)
     else:
-        group, factor, least = team.share(gains.gains, rows, free, tab, 2.0, False, room)
+        group, factor, least = team.share(gains.gains, rows, free, tab, False, room)
     contacts, plan = kinds[0]
     some = [restraint.restrained(plan.few, plan.cuts, room.ends[0], contacts.a, contacts.b, group, factor)]
     bodies = restraint.slowed(rows, group, factor)
@@ -383,7 +384,8 @@ def test_what_has_only_its_own_contacts_finds_the_same(make, monkeypatch):
         whole = whole._replace(contacts=whole.contacts._replace(row=row))
         every = np.arange(len(row), dtype=np.uint32)
         for g, (begin, end) in enumerate(pairwise(whole.plan.cuts)):
-            sums[0, g] = diagonal.measure_contacts(rows, PLANE, whole.contacts, every[begin:end], whole.plan.shares)
+            some = every[begin:end]
+            sums[0, g] = diagonal_measure.measure_contacts(rows, PLANE, whole.contacts, some, whole.plan.shares)
         parts = {ranks: [parted(whole, k, ranks) for k in range(ranks)] for ranks in (2, 3)}
         bits, impulses = restrained_by(ALONE, (parted(whole, 0, 1)[0],), rows, free, sums)
         assert restrained_by(Team(3), (parted(whole, 0, 1)[0],), rows, free, sums)[0] == bits

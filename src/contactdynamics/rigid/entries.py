@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 from .._jit import kernel
 from .equations.contract import Kind, Mobility, Plan
 
-SWEEP, MEASURE, POWERS, BEYOND, COMMON, KIND, WIDTH = range(7)  # columns of the table: addresses
+SWEEP, MEASURE, POWERS, KNOWN, COMMON, KIND, WIDTH = range(7)  # columns of the table: addresses
 
 
 class Common(NamedTuple):

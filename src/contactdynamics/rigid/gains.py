@@ -1,8 +1,8 @@
 """Which groups of bodies gain energy by what a solver left: see `restraint`.
 
 In a heap it is mostly single grains that gain, while the heap itself does not. Which groups may is found from the
-bodies: the impulses of a group have on its free bodies the power sum (u - u_free) . M u. Only the powers of the
-contacts of these groups are then added up.
+powers that the last look at the residual has left with its contacts. Only the contacts of these groups are then
+measured again.
 
 Each thread joins the bodies of its own groups of contacts, those of a sweep (`order`); so do processes that have
 different contacts, which then tell each other what they have joined (`gains_of_all`). Which groups of bodies may gain
@@ -15,12 +15,13 @@ import numpy as np
 from numba import types
 
 from .._jit import kernel
-from .entries import BEYOND, PLACES, POWERS, TABLE, by_address, common, there
-from .equations.contract import ALL, GROUPS, SHARED, add_beyond, add_powers
+from .entries import KNOWN, PLACES, POWERS, TABLE, by_address, common, there
+from .equations.contract import ALL, GROUPS, SHARED, add_known, add_powers
 from .threads import Team, meet, part
 
 ROUNDING = 1e-14  # of the powers summed without sign: not a gain
-SURE = 1e-9  # of the same, taken from the bodies: a loss of more than this is a loss
+HOOKS = 1  # rounds over all contacts before they are joined one by one
+SURE = 1e-9  # of the powers as they were measured: a loss of more than this is a loss
 
 
 class Room(NamedTuple):
@@ -30,22 +31,18 @@ class Room(NamedTuple):
     groups: np.ndarray  # (threads, N) by the contacts of each thread; the first gets those by all
     border: np.ndarray  # (N,) bodies that several threads have joined to others, in the part of each thread
     seen: np.ndarray  # (N,) the group where it may gain, else -1
-    powers: np.ndarray  # (N, 2) on each body, with sign and without
-    sums: np.ndarray  # (parts, N, 2) the same of groups, of each part of the bodies
+    sums: np.ndarray  # (threads, N, 2) powers of each group by the contacts of each thread, with sign and without
     counts: np.ndarray  # (threads,) of what each thread has found
     ends: np.ndarray  # (kinds, ALL) where the contacts that may gain end in ``few``; they begin where their group does
 
 
-def room(rows: np.ndarray, kinds: int, threads: int = 1, parts: int = 0) -> Room:
-    """For the bodies ``rows`` (N, 8) and so many kinds of contacts; ``parts`` of sums, one for each thread or so many.
-
-    Processes that may have different numbers of threads take one: they must find the same.
-    """
+def room(rows: np.ndarray, kinds: int, threads: int = 1) -> Room:
+    """For the bodies ``rows`` (N, 8) and so many kinds of contacts."""
     n = len(rows)
     own = np.where(rows[:, 6] > 0.0, np.arange(n), -1).astype(np.int32)
     places = [np.empty_like(own) for _ in range(2)]
     return Room(
-        own, np.empty((threads, n), dtype=np.int32), *places, np.empty((n, 2)), np.empty((parts or threads, n, 2)),
+        own, np.empty((threads, n), dtype=np.int32), *places, np.empty((threads, n, 2)),
         np.zeros(threads, dtype=np.int64), np.zeros((kinds, ALL), dtype=np.int64),
     )  # fmt: skip
 
@@ -65,12 +62,35 @@ def unite(i, j, group):
 
 
 @kernel
+def hook(a, b, some, group):
+    """Let what leads the one body of each of the contacts ``some`` follow what leads the other, where that is lower.
+
+    Each follows the lowest of those that it meets, so that not all are joined: see `join_own`. There is no branch,
+    which nobody could foresee.
+    """
+    for n in range(np.uint64(some.size)):
+        k = some[n]
+        i, j = group[a[k]], group[b[k]]
+        low, high = min(i, j), max(i, j)
+        now = group[high]
+        group[high] = low if (low >= 0) & (low < now) else now
+
+
+@kernel
+def look_up(group):
+    """Let each body follow the one that leads; ``group`` (N,): see `join`."""
+    for i in range(np.uint64(group.size)):
+        if group[i] >= 0:
+            group[i] = group[group[i]]
+
+
+@kernel
 def join(a, b, some, group):
     """Join the groups of the two bodies of each of the contacts ``some``, if both have one.
 
     ``group`` (N,) has a row of the group of each body, none above its own; -1 where it does not move freely.
     """
-    for n in range(some.size):
+    for n in range(np.uint64(some.size)):
         k = some[n]
         i, j = group[a[k]], group[b[k]]
         if i < 0 or j < 0 or i == j:
@@ -105,60 +125,9 @@ def factors(sums):
 
 
 @kernel
-def add_own_powers(rows, free, kappa, own, begin, end, powers):
-    """Add what impulses do to the free bodies from row ``begin`` on, before ``end``: (u - u_free) . M u of balls."""
-    for i in range(begin, end):
-        if own[i] >= 0:
-            mass, power, size = 1.0 / rows[i, 6], powers[i, 0], powers[i, 1]
-            turning = mass / kappa
-            for c in range(3):
-                x = mass * (rows[i, c] - free[i, c]) * rows[i, c]
-                y = turning * (rows[i, 3 + c] - free[i, 3 + c]) * rows[i, 3 + c]
-                power, size = power + x + y, size + abs(x) + abs(y)
-            powers[i, 0], powers[i, 1] = power, size
-
-
-@kernel
-def add_to_groups(powers, group, begin, end, sums):
-    """Add the ``powers`` of bodies from row ``begin`` on, before ``end``, to the ``sums`` (G, 2) of their groups."""
-    for i in range(begin, end):
-        g = group[i]
-        if g >= 0:
-            sums[g, 0] += powers[i, 0]
-            sums[g, 1] += powers[i, 1]
-
-
-@kernel
-def may_gain(sums, g):
-    """Whether a group may gain, by the ``sums`` (parts, G, 2) of parts of its bodies; all in contact are balls."""
-    power, size = 0.0, 0.0
-    for k in range(sums.shape[0]):
-        power, size = power + sums[k, g, 0], size + sums[k, g, 1]
-    return power > -SURE * size
-
-
-@kernel
-def suspects(room, group, count, rows, meeting):
-    """Note in ``seen`` the groups, ``count`` of them, that may gain by the ``powers`` on their bodies."""
-    sums, n = room.sums[:, :count], group.size
-    for k in range(meeting.thread, sums.shape[0], meeting.threads):
-        sums[k] = 0.0
-        add_to_groups(room.powers, group, n * k // sums.shape[0], n * (k + 1) // sums.shape[0], sums[k])
-    meet(meeting, rows)
-    begin, end = part(count, meeting)
-    for g in range(begin, end):
-        room.border[g] = may_gain(sums, g)
-    meet(meeting, rows)
-    begin, end = part(n, meeting)
-    for i in range(begin, end):
-        g = group[i]
-        room.seen[i] = g if g >= 0 and room.border[g] else -1
-
-
-@kernel
-def beyond_of_kind(place, rows, begin, end, own, powers):
-    """`add_beyond` of the kind at a ``place``."""
-    return add_beyond(rows, there(place).contacts, begin, end, own, powers)
+def known_of_kind(place, begin, end, group, sums):
+    """`add_known` of the kind at a ``place``."""
+    return add_known(there(place).contacts, begin, end, group, sums)
 
 
 @kernel
@@ -168,7 +137,7 @@ def powers_of_kind(place, free, rows, some, group, sums):
 
 
 GROUP = types.Array(types.int32, 1, "C")
-beyond = by_address(BEYOND, beyond_of_kind, types.boolean, TABLE, types.int64, types.int64, GROUP, TABLE)
+known_powers = by_address(KNOWN, known_of_kind, types.boolean, types.int64, types.int64, GROUP, TABLE)
 powers_of = by_address(POWERS, powers_of_kind, types.none, TABLE, TABLE, PLACES, GROUP, TABLE)
 
 
@@ -186,42 +155,28 @@ def occupied_groups(kinds, meeting):
 
 
 @kernel
-def find_powers(rows, kinds, room, meeting):
-    """The powers on bodies of targets and of other bodies; whether they are known: all bodies in contact are balls.
-
-    A body gets them from its even group of contacts, then from its odd one.
-    """
-    own, powers, known = room.own, room.powers, True
-    begin, end = part(own.size, meeting)
-    powers[begin:end] = 0.0
-    first, after = occupied_groups(kinds, meeting)
-    for parity in range(2):
-        meet(meeting, rows)
-        for at in range(len(kinds)):
-            cuts = common(kinds, at).plan.cuts
-            low, high = cuts[parity * GROUPS + first], cuts[parity * GROUPS + after]
-            known &= beyond(kinds, at, (rows, low, high, own, powers))
-    meet(meeting, rows)
-    if meeting.thread == 0:
-        for at in range(len(kinds)):
-            cuts = common(kinds, at).plan.cuts
-            beyond(kinds, at, (rows, cuts[SHARED], cuts[ALL], own, powers))
-    return known
-
-
-@kernel
 def join_own(kinds, room, meeting):
-    """Join the bodies of a thread's contacts, in its own row of the ``groups``."""
+    """Join the bodies of a thread's contacts, in its own row of the ``groups``.
+
+    After some rounds of `hook` few contacts are left between different groups: these are joined one by one.
+    """
     group = room.groups[meeting.thread]
     group[:] = room.own
     first, after = occupied_groups(kinds, meeting)
-    for at in range(len(kinds)):
-        kind = common(kinds, at)
-        order, cuts = kind.plan.order, kind.plan.cuts
-        for parity in range(2):
-            join(kind.a, kind.b, order[cuts[parity * GROUPS + first] : cuts[parity * GROUPS + after]], group)
-        if meeting.thread == 0:
-            join(kind.a, kind.b, order[cuts[SHARED] :], group)
+    for number in range(HOOKS + 1):
+        for at in range(len(kinds)):
+            kind = common(kinds, at)
+            order, cuts = kind.plan.order, kind.plan.cuts
+            for parity in range(2 + (meeting.thread == 0)):
+                begin, end = cuts[SHARED], cuts[ALL]
+                if parity < 2:
+                    begin, end = cuts[parity * GROUPS + first], cuts[parity * GROUPS + after]
+                if number < HOOKS:
+                    hook(kind.a, kind.b, order[begin:end], group)
+                else:
+                    join(kind.a, kind.b, order[begin:end], group)
+        if number < HOOKS:
+            look_up(group)
 
 
 @kernel
@@ -254,20 +209,39 @@ def join_threads(room, rows, meeting):
 
 
 @kernel
-def find_own(rows, kinds, one, room, meeting):
-    """What the contacts at hand join, and what they do beyond the powers on balls; whether this is known.
-
-    The first row of ``groups`` then has a row of the group of each body, as `join` has it.
-    """
+def join_all(rows, kinds, room, meeting):
+    """Join the bodies of all contacts at hand: the first row of ``groups`` then has a row of the group of each body."""
     join_own(kinds, room, meeting)
-    known = not one
-    if known:
-        known = find_powers(rows, kinds, room, meeting)
     meet(meeting, rows)
     if meeting.threads > 1:
         join_threads(room, rows, meeting)
         meet(meeting, rows)
+
+
+@kernel
+def add_to_groups(rows, kinds, count, room, meeting):
+    """Add up the powers of the contacts at hand in ``sums``, for the ``count`` groups; whether all are known."""
+    group, mine, known = room.groups[0], room.sums[meeting.thread, :count], True
+    mine[:] = 0.0
+    first, after = occupied_groups(kinds, meeting)
+    for at in range(len(kinds)):
+        cuts = common(kinds, at).plan.cuts
+        for parity in range(2):
+            begin, end = cuts[parity * GROUPS + first], cuts[parity * GROUPS + after]
+            known &= known_powers(kinds, at, (begin, end, group, mine))
+        if meeting.thread == 0:
+            known_powers(kinds, at, (cuts[SHARED], cuts[ALL], group, mine))
+    meet(meeting, rows)
     return known
+
+
+@kernel
+def may_gain(sums, g):
+    """Whether a group may gain, by the ``sums`` (threads, G, 2)."""
+    power, size = 0.0, 0.0
+    for thread in range(sums.shape[0]):
+        power, size = power + sums[thread, g, 0], size + sums[thread, g, 1]
+    return power > -SURE * size
 
 
 @kernel
@@ -300,92 +274,107 @@ def find_contacts(kinds, room, meeting):
 
 
 @kernel
-def find_suspects(rows, free, kinds, kappa, one, known, room, meeting):
-    """Number the groups in the first row of ``groups``, and find those that may gain, and their contacts.
-
-    Returns how many groups there are.
-    """
-    group, seen, count = room.groups[0], room.seen, 1
-    begin, end = part(group.size, meeting)
+def find_suspects(rows, kinds, count, known, room, meeting):
+    """Find those of the ``count`` groups that may gain, and their contacts; all of them where powers are not known."""
+    group, seen, suspect = room.groups[0], room.seen, room.border
     if meeting.thread == 0:
-        room.counts[0] = label(group)
         for at in range(len(kinds)):
             room.ends[at] = common(kinds, at).plan.cuts[:ALL]
-    if known:
-        add_own_powers(rows, free, kappa, room.own, begin, end, room.powers)
+    begin, end = part(count, meeting)
+    for g in range(begin, end):
+        suspect[g] = not known or may_gain(room.sums, g)
     meet(meeting, rows)
-    if known:
-        count = room.counts[0]
-        suspects(room, group, count, rows, meeting)
-    else:
-        for i in range(begin, end):
-            if one:
-                group[i] = 0
-            seen[i] = group[i]
-        if not one:
-            count = room.counts[0]
+    begin, end = part(group.size, meeting)
+    for i in range(begin, end):
+        g = group[i]
+        seen[i] = g if g >= 0 and suspect[g] else -1
     meet(meeting, rows)
     find_contacts(kinds, room, meeting)
     meet(meeting, rows)
-    return count
 
 
 @kernel
-def gains(rows, free, kinds, kappa, one, room, meeting):
+def gains(rows, free, kinds, one, room, meeting):
     """The group (N,) of each body, those that hang together by contacts, the factor (G,) of each, and the least one.
 
     Bodies that do not move freely have none, -1. ``one``: all hang together, by a cell that moves. The contacts of
-    groups that may gain are left in ``few`` of the plans: see `Room`.
+    groups that may gain are left in ``few`` of the plans: see `Room`. The residual was measured before.
     """
-    known = find_own(rows, kinds, one, room, meeting)
-    count = find_suspects(rows, free, kinds, kappa, one, known, room, meeting)
+    group = room.groups[0]
+    if one:
+        if meeting.thread == 0:
+            group[:] = 0
+            room.counts[0] = 1
+    else:
+        join_all(rows, kinds, room, meeting)
+        if meeting.thread == 0:
+            room.counts[0] = label(group)
+    meet(meeting, rows)
+    count = room.counts[0]
+    known = add_to_groups(rows, kinds, count, room, meeting) and not one
+    find_suspects(rows, kinds, count, known, room, meeting)
     factor, least = np.ones(1), 1.0
     if meeting.thread == 0:
         sums = np.zeros((count, 3))
         for at in range(len(kinds)):
             plan = common(kinds, at).plan
-            for group in range(ALL):
-                begin, end = plan.cuts[group], room.ends[at, group]
+            for contacts in range(ALL):
+                begin, end = plan.cuts[contacts], room.ends[at, contacts]
                 if begin < end:
                     powers_of(kinds, at, (free, rows, plan.few[begin:end], room.seen, sums))
         factor, least = factors(sums)
-    return room.groups[0], factor, least
+    return group, factor, least
 
 
 @kernel
-def joined(group, powers):
-    """What `find_own` has found, to be told: (n, 2) bodies and the rows that lead them, (g, 3) those and powers."""
-    follow, lead = 0, 0
+def joined(group):
+    """(n, 2) the bodies that follow others by the contacts of this process, and those that they follow."""
+    look_up(group)
+    count = 0
     for i in range(group.size):
-        if group[i] >= 0 and group[i] != i:
-            g = group[i] = group[group[i]]
-            powers[g, 0] += powers[i, 0]
-            powers[g, 1] += powers[i, 1]
-            powers[i, 1] = 0.0
-            follow += 1
-    for i in range(group.size):
-        lead += powers[i, 1] > 0.0
-    pairs, sums = np.empty((follow, 2), dtype=np.int32), np.empty((lead, 3))
+        count += group[i] >= 0 and group[i] != i
+    pairs = np.empty((count, 2), dtype=np.int32)
     for i in range(group.size - 1, -1, -1):
         if group[i] >= 0 and group[i] != i:
-            follow -= 1
-            pairs[follow, 0], pairs[follow, 1] = i, group[i]
-        if powers[i, 1] > 0.0:
-            lead -= 1
-            sums[lead, 0], sums[lead, 1], sums[lead, 2] = i, powers[i, 0], powers[i, 1]
-    return pairs, sums
+            count -= 1
+            pairs[count, 0], pairs[count, 1] = i, group[i]
+    return pairs
 
 
 @kernel
-def join_told(pairs, sums, own, group, powers):
-    """Groups and powers as `find_own` would have found them, from what all have told (`joined`)."""
-    group[:], powers[:] = own, 0.0
+def join_told(pairs, own, group):
+    """Number the groups as `gains` would have found them, from what all have told (`joined`); returns their count."""
+    group[:] = own
     for k in range(pairs.shape[0]):
         unite(pairs[k, 0], pairs[k, 1], group)
-    for k in range(sums.shape[0]):
-        i = int(sums[k, 0])
-        powers[i, 0] += sums[k, 1]
-        powers[i, 1] += sums[k, 2]
+    return label(group)
+
+
+@kernel
+def added(sums):
+    """(n, 3) those of the groups that have powers, by the ``sums`` (threads, G, 2) of this process, and these."""
+    count = 0
+    for g in range(sums.shape[1]):
+        for thread in range(1, sums.shape[0]):
+            sums[0, g, 0] += sums[thread, g, 0]
+            sums[0, g, 1] += sums[thread, g, 1]
+        count += sums[0, g, 1] > 0.0
+    out = np.empty((count, 3))
+    for g in range(sums.shape[1] - 1, -1, -1):
+        if sums[0, g, 1] > 0.0:
+            count -= 1
+            out[count, 0], out[count, 1], out[count, 2] = g, sums[0, g, 0], sums[0, g, 1]
+    return out
+
+
+@kernel
+def add_told(told, sums):
+    """Put what all have told (`added`) into ``sums`` (threads, G, 2)."""
+    sums[:] = 0.0
+    for n in range(told.shape[0]):
+        g = int(told[n, 0])
+        sums[0, g, 0] += told[n, 1]
+        sums[0, g, 1] += told[n, 2]
 
 
 @kernel
@@ -419,17 +408,19 @@ def add_terms(terms, sums):
             sums[g, c] += terms[n, 1 + c]
 
 
-def gains_of_all(team: Team, rows, free, kinds, kappa: float, room: Room) -> tuple:
+def gains_of_all(team: Team, rows, free, kinds, room: Room) -> tuple:
     """`gains` where each process has the contacts of its own groups, and all know the velocities.
 
-    Told are 8 bytes a body, 24 for each group of bodies with other powers than those on balls, and 32 for each contact
-    that may gain. All processes add them up alike, in the order of the sweeps: even groups, odd ones, the shared one.
+    Told are 8 bytes a body, 24 for each group of bodies that has contacts there, and 32 for each contact that may gain.
+    All processes add them up alike, in the order of the sweeps: even groups, odd ones, the shared one.
     """
     alike, group = team.alike, room.groups[0]
-    known = alike.share(find_own, rows, kinds, False, room)
-    pairs, sums, unknown = team.tell(*joined(group, room.powers), np.zeros(int(not known)))
-    join_told(pairs, sums, room.own, group, room.powers)
-    count = alike.share(find_suspects, rows, free, kinds, kappa, False, not len(unknown), room)
+    alike.share(join_all, rows, kinds, room)
+    count = join_told(*team.tell(joined(group)), room.own, group)
+    known = alike.share(add_to_groups, rows, kinds, count, room)
+    told, unknown = team.tell(added(room.sums[:, :count]), np.zeros(int(not known)))
+    add_told(told, room.sums[:, :count])
+    alike.share(find_suspects, rows, kinds, count, not len(unknown), room)
     parts, sums = ((0, GROUPS), (GROUPS, SHARED), (SHARED, ALL)), np.zeros((count, 3))
     for terms in team.tell(*[terms_of(free, rows, kinds, k, room, *x) for k in range(len(kinds)) for x in parts]):
         add_terms(terms, sums)

@@ -276,12 +276,11 @@ class StepSolver:
         rows, free, mobility, team = filled.rows, filled.step.free, filled.mobility, filled.team
         cell, scratch = filled.cell is not None and bool(filled.cell.any()), self._scratch
         if self._room is None or len(self._room.groups) != team.threads:
-            self._room = gains.room(rows, self._most, team.threads, int(team.several))
+            self._room = gains.room(rows, self._most, team.threads)
         if team.divided:
-            group, factor, least = gains.gains_of_all(team, rows, free, self._table, mobility.kappa, self._room)
+            group, factor, least = gains.gains_of_all(team, rows, free, self._table, self._room)
         else:
-            given = rows, free, self._table, mobility.kappa, cell, self._room
-            group, factor, least = team.share(self._gains.call, *given)
+            group, factor, least = team.share(self._gains.call, rows, free, self._table, cell, self._room)
         if least >= 1.0:
             return None
         some = []

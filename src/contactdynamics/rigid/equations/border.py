@@ -13,7 +13,8 @@ from ..._jit import kernel
 from ..search.contract import BORDER
 from ..space import image
 from .contract import KERNELS, Kernels
-from .diagonal import Diagonal, add_powers, measure_contacts, separations, store_contacts
+from .diagonal import Diagonal, add_powers, separations, store_contacts
+from .diagonal_measure import measure_contacts
 from .diagonal_rows import NX, NY, NZ, PX, PY, PZ, cell_power, diagonal_contacts, push_cell, with_image
 from .diagonal_sweep import solve_contact
 
@@ -27,6 +28,7 @@ class BorderContacts(NamedTuple):
     row: np.ndarray
     sink: np.ndarray
     status: np.ndarray
+    power: np.ndarray
     image: np.ndarray  # (m, 3) S / l
     more: np.ndarray  # (m,) what the cell adds to 1/m_a + 1/m_b, in the direction in which it adds most
 

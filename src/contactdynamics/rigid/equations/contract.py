@@ -148,10 +148,9 @@ class Kernels(NamedTuple):
     ``add_powers(free, rows, contacts, some, group, sums)`` adds P . (U - r), P . (U - U_free) and |P| |U - r| of the
     contacts ``some`` to the ``sums`` (G, 3) of their groups; ``group`` (N,) has the group of each body, one that does
     not move freely has none, -1.
-    ``add_beyond(rows, contacts, begin, end, group, sums)``, where there is one, says that P . (U - r) of all contacts
-    is the power of their impulses on homogeneous balls, and what those from ``begin`` on, before ``end``, add to the
-    ``sums`` (N, 2) of their free bodies: that of the targets, and of bodies that do not move freely; with sign and
-    without. Contacts stand in the order of the sweeps then.
+    ``add_known(contacts, begin, end, group, sums)``, where there is one, says that `measure` leaves P . (U - r) with
+    the contacts; it adds that of those from ``begin`` on, before ``end``, to the ``sums`` (G, 2) of their groups, with
+    sign and without. Contacts stand in the order of the sweeps then.
     ``store(rows, contacts, kappa, tolerance, found)`` and ``separations(rows, contacts)`` are verbs of `Equations`.
     """
 
@@ -160,7 +159,7 @@ class Kernels(NamedTuple):
     store: object
     separations: object
     add_powers: object
-    add_beyond: object = None
+    add_known: object = None
 
 
 KERNELS: dict[type, Kernels] = {}
@@ -181,10 +180,10 @@ def add_powers(free, rows, contacts, some, group, sums):
     return KERNELS[type(contacts)].add_powers(free, rows, contacts, some, group, sums)
 
 
-def add_beyond(rows, contacts, begin, end, group, sums):
-    """What `add_powers` has beyond powers on balls: see `Kernels`; whether this is known for these ``contacts``."""
-    chosen = KERNELS[type(contacts)].add_beyond
-    return contacts.a.size == 0 if chosen is None else chosen(rows, contacts, begin, end, group, sums)
+def add_known(contacts, begin, end, group, sums):
+    """Powers that `measure` has left with these ``contacts``: see `Kernels`; whether it does."""
+    chosen = KERNELS[type(contacts)].add_known
+    return contacts.a.size == 0 if chosen is None else chosen(contacts, begin, end, group, sums)
 
 
 @overload(sweep)
@@ -205,26 +204,28 @@ def _compiled_powers(free, rows, contacts, some, group, sums):
     return lambda free, rows, contacts, some, group, sums: chosen(free, rows, contacts, some, group, sums)
 
 
-@overload(add_beyond)
-def _compiled_beyond(rows, contacts, begin, end, group, sums):
-    chosen = KERNELS[contacts.instance_class].add_beyond
+@overload(add_known)
+def _compiled_known(contacts, begin, end, group, sums):
+    chosen = KERNELS[contacts.instance_class].add_known
     if chosen is None:
-        return lambda rows, contacts, begin, end, group, sums: contacts.a.size == 0
-    return lambda rows, contacts, begin, end, group, sums: chosen(rows, contacts, begin, end, group, sums)
+        return lambda contacts, begin, end, group, sums: contacts.a.size == 0
+    return lambda contacts, begin, end, group, sums: chosen(contacts, begin, end, group, sums)
 
 
 START = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0  # of the sums of `measure`, before the first contact
 
 
 @kernel(inline=True)
-def tallied(sums, k, natural, product, square, rho, sinks):
-    """The ``sums`` of `measure` with one contact more: |natural map|^2, |b(U, P)|, |P|^2, rho, whether it sinks."""
+def tallied(sums, k, natural, product, square, stiff, sinks):
+    """The ``sums`` of `measure` with one contact more: |natural map|^2, |b(U, P)|, |P|^2, 1 / rho, and
+    whether it sinks.
+    """
     error, size, worst, largest, bipotential, work, lost, sinking = sums
-    share = product + natural / rho
+    share = product + natural * stiff
     if share > largest:
         worst, largest = k, share
     return (
-        error + natural, size + square, worst, largest, bipotential + product, work + square / rho, lost + share,
+        error + natural, size + square, worst, largest, bipotential + product, work + square * stiff, lost + share,
         sinking + sinks,
     )  # fmt: skip
 

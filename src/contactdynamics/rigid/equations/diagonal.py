@@ -22,7 +22,6 @@ from .contract import (
     GROUPS,
     KERNELS,
     SHARED,
-    START,
     Explicit,
     Kernels,
     holds_static,
@@ -31,9 +30,9 @@ from .contract import (
     own_groups,
     put_together,
     sinking_speed,
-    tallied,
     target_velocity,
 )
+from .diagonal_measure import measure_contacts
 from .diagonal_rows import (
     GAMMA,
     NX,
@@ -43,7 +42,6 @@ from .diagonal_rows import (
     PY,
     PZ,
     TARGET,
-    TINY,
     DiagonalContacts,
     cell_power,
     diagonal_contacts,
@@ -147,39 +145,6 @@ def fill_contacts(pairs, step, rows, laws, mobility, places, cuts, out, scales, 
         for group in range(ALL):
             scale += scales[group]
     return scale
-
-
-@kernel  # each operation rounded: what is joined in one rounding would hang on the kernel that it is compiled into
-def measure_contacts(rows, mobility, contacts, some, shares):
-    """The sums of the residual: see `Kernels`. ``shares`` (m,) gets what each contact loses, inf where it sinks."""
-    sums, kappa, dimension = START, mobility.kappa, mobility.dimension
-    for at in range(some.size):
-        k = some[at]
-        a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
-        nx, ny, nz, gamma = c[NX], c[NY], c[NZ], c[GAMMA]
-        ux, uy, uz = slip(rows, a, b, nx, ny, nz)
-        ux, uy, uz = with_image(rows, contacts, k, ux, uy, uz)
-        w_n = rows[a, 6] + rows[b, 6]
-        rho = dimension / (w_n * (1.0 + (dimension - 1) * (1.0 + kappa)))
-        u_n = ux * nx + uy * ny + uz * nz
-        tx, ty, tz = ux - u_n * nx, uy - u_n * ny, uz - u_n * nz
-        u_n -= c[TARGET]
-        u_t = np.sqrt(tx * tx + ty * ty + tz * tz)
-        p_n = c[PX] * nx + c[PY] * ny + c[PZ] * nz
-        qx, qy, qz = c[PX] - p_n * nx, c[PY] - p_n * ny, c[PZ] - p_n * nz
-        product = (abs(u_n) + gamma * u_t) * p_n + tx * qx + ty * qy + tz * qz
-        # P - rho U^ with de Saxce's U^ = U + gamma |U_t| n, projected on the cone
-        x_n = p_n - rho * (u_n + gamma * u_t)
-        xx, xy, xz = qx - rho * tx, qy - rho * ty, qz - rho * tz
-        x_t = np.sqrt(xx * xx + xy * xy + xz * xz)
-        # without a branch, which the processor could not foresee: in the cone x_n is the largest of the three
-        y_n = max(x_n, (x_n + gamma * x_t) / (1.0 + gamma * gamma), 0.0)
-        shrink = min(1.0, gamma * y_n / (x_t + TINY))
-        share = (p_n - y_n) ** 2 + (qx - shrink * xx) ** 2 + (qy - shrink * xy) ** 2 + (qz - shrink * xz) ** 2
-        square, sinks = c[PX] ** 2 + c[PY] ** 2 + c[PZ] ** 2, u_n < -contacts.sink[k]
-        shares[k] = np.inf if sinks else abs(product) + share / rho
-        sums = tallied(sums, int(k), share, abs(product), square, rho, sinks)
-    return sums
 
 
 @kernel
@@ -346,32 +311,24 @@ def add_powers(free, rows, contacts, some, group, sums):
 
 
 @kernel
-def add_beyond(rows, contacts, begin, end, group, sums):
-    """Add to the ``sums`` (N, 2) of free bodies the powers that targets and other bodies have: see `Kernels`."""
-    row, one, two = contacts.row, contacts.a, contacts.b
+def add_known(contacts, begin, end, group, sums):
+    """Add the powers that `measure_contacts` has left to the ``sums`` (G, 2) of their groups: see `Kernels`."""
+    one, two, power, at, total, size = contacts.a, contacts.b, contacts.power, np.int32(-1), 0.0, 0.0
     for k in range(np.uint64(begin), np.uint64(end)):
-        a, b, r = one[k], two[k], row[k, TARGET]
-        first, second = group[a] >= 0, group[b] >= 0
-        if r == 0.0 and first and second:
-            continue
-        nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
-        power = -r * (px * nx + py * ny + pz * nz)
-        size = abs(power)
-        if not (first and second):
-            sign, other = (-1.0, a) if second else (1.0, b)
-            sx, sy, sz = rows[other, 3], rows[other, 4], rows[other, 5]
-            x = sign * rows[other, 0] - (sy * nz - sz * ny)
-            y = sign * rows[other, 1] - (sz * nx - sx * nz)
-            z = sign * rows[other, 2] - (sx * ny - sy * nx)
-            power, size = power + px * x + py * y + pz * z, size + abs(px * x) + abs(py * y) + abs(pz * z)
-        at = a if first else b
-        sums[at, 0] += power
-        sums[at, 1] += size
+        g = group[one[k]]
+        g = g if g >= 0 else group[two[k]]
+        if g != at:  # most are of one group: its sums stay at hand
+            if at >= 0:
+                sums[at, 0], sums[at, 1] = total, size
+            at, total, size = g, sums[g, 0], sums[g, 1]
+        total, size = total + power[k], size + abs(power[k])
+    if at >= 0:
+        sums[at, 0], sums[at, 1] = total, size
     return True
 
 
 KERNELS[DiagonalContacts] = Kernels(
-    sweep_contacts, measure_contacts, store_contacts, separations, add_powers, add_beyond
+    sweep_contacts, measure_contacts, store_contacts, separations, add_powers, add_known
 )
 
 

@@ -264,7 +264,8 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         k = some[at]
         w, bound, m = contacts.delassus[k], contacts.bound[k], contacts.moment[k]
         mean = w[0, 0] + w[1, 1] + (w[2, 2] if dimension == 3 else 0.0)
-        rho = dimension / mean
+        stiff = mean / dimension
+        rho = 1.0 / stiff
         contact_velocity(rows, contacts, k, u)
         square = 0.0
         for c in range(3):
@@ -283,14 +284,14 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         share = r[0] * r[0] + r[1] * r[1] + r[2] * r[2]
         if bound[2] > 0.0 or bound[3] > 0.0:
             relative_spin(rows, contacts.a[k], contacts.b[k], contacts.frame[k], t)
-            share += moment_error(w, t, bound, contacts.impulse[k, 0], m) * mean / dimension
+            share += moment_error(w, t, bound, contacts.impulse[k, 0], m) * stiff
         product = 0.0
         if not open_ and not held:
             slide = np.sqrt((bound[0] * u[1]) ** 2 + (bound[1] * u[2]) ** 2)
             product = abs(p[0] * (abs(u[0]) + slide) + p[1] * u[1] + p[2] * u[2])
         sinks = u[0] < -contacts.sink[k]
-        shares[k] = np.inf if sinks else product + share / rho
-        sums = tallied(sums, int(k), share, product, square, rho, sinks)
+        shares[k] = np.inf if sinks else product + share * stiff
+        sums = tallied(sums, int(k), share, product, square, stiff, sinks)
     return sums
 
 

@@ -143,7 +143,8 @@ def measure_contacts(rows, mobility, contacts, some, shares):
     for at in range(some.size):
         k = some[at]
         a, b = contacts.a[k], contacts.b[k]
-        rho = 2.0 / (row[k, WNN] + row[k, WTT])
+        stiff = 0.5 * (row[k, WNN] + row[k, WTT])
+        rho = 1.0 / stiff
         u_n, u_t = velocity(rows, a, b, row, k)
         u_n, u_t, p_n, p_t, gamma = u_n - row[k, RN], u_t - row[k, RT], row[k, PN], row[k, PT], row[k, GAMMA]
         square = p_n * p_n + p_t * p_t
@@ -159,10 +160,10 @@ def measure_contacts(rows, mobility, contacts, some, shares):
             turn = row[k, KA] / rows[a, 7] ** 2 + row[k, KB] / rows[b, 7] ** 2
             spin, limit = rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7], law[k, ROLL] * max(row[k, PN], 0.0)
             m = law[k, MOMENT]
-            share += turn * (m - min(limit, max(-limit, m - spin / turn))) ** 2 / rho
+            share += turn * (m - min(limit, max(-limit, m - spin / turn))) ** 2 * stiff
         sinks = u_n < -contacts.sink[k]
-        shares[k] = np.inf if sinks else product + share / rho
-        sums = tallied(sums, int(k), share, product, square, rho, sinks)
+        shares[k] = np.inf if sinks else product + share * stiff
+        sums = tallied(sums, int(k), share, product, square, stiff, sinks)
     return sums
 
 

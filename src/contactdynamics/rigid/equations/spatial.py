@@ -217,8 +217,9 @@ def measure_contacts(rows, mobility, contacts, some, shares):
             share = (p - x) ** 2 + (q - shrink * y) ** 2 + (r - shrink * z) ** 2
             part = abs(p * (abs(u) + gamma * slip) + q * v + r * s)
         sinks = u < -sink[k]
-        shares[k] = np.inf if sinks else part + share / rho
-        sums = tallied(sums, k, share, part, square, rho, sinks)
+        stiff = 1.0 / rho
+        shares[k] = np.inf if sinks else part + share * stiff
+        sums = tallied(sums, k, share, part, square, stiff, sinks)
     return sums
 
 
