@@ -4,6 +4,8 @@ import numpy as np
 
 from ._jit import kernel
 
+SMALL = 1e-4  # rad^2: half angles, squared, of small turns
+
 
 @kernel(inline=True)
 def multiply(aw, ax, ay, az, bw, bx, by, bz):
@@ -30,16 +32,24 @@ def rotate(q, x, y, z):
 
 
 @kernel(inline=True)
+def series(square):
+    """cos(a) and sin(a) / (2 a) by their series, for a^2 = ``square`` below `SMALL`; error below 1e-20."""
+    return (
+        1.0 - square * (0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0 - square / 40320.0))),
+        0.5 * (1.0 - square * (1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0 - square / 362880.0)))),
+    )
+
+
+@kernel(inline=True)
 def exponential(x, y, z):
     """The quaternion of the rotation by the vector (x, y, z), rad."""
     square = 0.25 * (x * x + y * y + z * z)
-    if square < 1e-4:  # series of cos and sin(x)/x, error below 1e-20
-        c = 1.0 - square * (0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0 - square / 40320.0)))
-        s = 0.5 * (1.0 - square * (1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0 - square / 362880.0))))
-        return c, s * x, s * y, s * z
+    if square < SMALL:
+        cosine, sine = series(square)
+        return cosine, sine * x, sine * y, sine * z
     half = np.sqrt(square)
-    s = 0.5 * np.sin(half) / half
-    return np.cos(half), s * x, s * y, s * z
+    sine = 0.5 * np.sin(half) / half
+    return np.cos(half), sine * x, sine * y, sine * z
 
 
 def matrix(q: np.ndarray) -> np.ndarray:

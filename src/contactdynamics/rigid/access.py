@@ -14,7 +14,7 @@ from ..scenes.frames import Moment, make_frame
 from ..scenes.tables import Tables
 from ..signatures import BodiesOptions, BodyOptions, SimulationOptions, ViewOptions
 from ..state import FREE, Bodies, Body, Contacts, Energy, Frame, Model, read_only
-from . import contact_set, motion, questions
+from . import advance, contact_set, questions
 from .cell import CellMotion, CellView
 from .contact_set import ContactSet
 from .fetch import lines
@@ -52,8 +52,8 @@ class Access:
         rows = len(self.rows) + (3 if self._cell_moves else 0)  # those of a moving cell come last
         self._before, self._free, self._wide = (lines(rows) for _ in range(3))
         self._before[: len(self.rows)] = self._free[: len(self.rows)] = self.rows  # fixed bodies stay as they are
-        self._set_out, self._arriving = Settled(motion.set_out), Settled(motion.arrive)
-        self._columns, self._parts = motion.columns(self.bodies), np.empty((BLOCKS, 3))
+        self._set_out, self._arriving = Settled(advance.set_out), Settled(advance.arrive)
+        self._columns, self._parts = advance.columns(self.bodies), np.empty((BLOCKS, 3))
         self._movers = self._team.of(len(self.rows), contact_set.SMALL)  # who shares what goes over bodies
 
     @property

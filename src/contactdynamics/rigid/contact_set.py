@@ -154,7 +154,7 @@ class ContactSet(Kinds):
         if self.turned:
             motion.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, inverse, b.held)
         linear = self._linear if self.cell_mass is None else np.concatenate([self._linear, self.cell_mass])
-        return Mobility(inverse, 2.5 if model.dimension == 3 else 2.0, model.dimension, linear, self.near.length)
+        return Mobility(inverse, motion.KAPPA[model.dimension], model.dimension, linear, self.near.length)
 
     def _wrapped(self, model) -> np.ndarray:
         """(N, 3) where bodies are swept: in a cell, inside it."""

@@ -1,5 +1,7 @@
 """The motion of rigid bodies between contacts: rows of velocities, drift, free velocity, loads, works.
 
+All bodies are taken through the halves of a step by `advance`.
+
 Spins are kept in space. A body's spin in its principal axes is constant while it drifts at constant velocity, and so is
 the spin in space: the formulation of the papers (2004, section 4.4) with another bookkeeping. The gyroscopic term is
 taken by the implicit midpoint rule, which keeps the energy and the size of the angular momentum of a free top to
@@ -13,8 +15,10 @@ import numpy as np
 
 from .._jit import kernel
 from ..quaternions import exponential, multiply, rotate
-from ..state import FIXED, FREE
-from .threads import BLOCKS, block, meet, part
+from ..state import FREE
+from .threads import BLOCKS, block
+
+KAPPA = {2: 2.0, 3: 2.5}  # m r^2 / I of homogeneous disks and spheres, by the dimension
 
 
 @kernel
@@ -224,64 +228,6 @@ def energies(before, free, rows, kind, mass, inertia, orientation, held):
 
 
 @kernel
-def set_out(bodies, rows, before, free, gravity, h, alone, late, meeting):
-    """Keep the velocities ``before``, drift for h/2; where gravity is ``alone``, to the free velocities as well.
-
-    ``late``: nobody looks at the orientations at the midpoint; `arrive` turns the bodies by both halves. Fixed bodies
-    stand in all arrays as they are.
-    """
-    position, orientation, kind, mass, inertia, held = bodies
-    first, after = part(BLOCKS, meeting)
-    half, none = 0.5 * h, before[:0]
-    for k in range(first, after):
-        begin, end = block(kind.size, k)
-        for i in range(np.uint64(begin), np.uint64(end)):
-            if kind[i] == FIXED:
-                continue
-            for c in range(8):
-                before[i, c] = rows[i, c]
-            move(position, i, rows, half)
-            if not late:
-                f = half / rows[i, 7]
-                turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
-            if alone:
-                if kind[i] == FREE:
-                    relax_one(rows, i, mass, inertia, orientation, none, none, gravity, h, not alone, held)
-                for c in range(8):
-                    free[i, c] = rows[i, c]
-
-
-@kernel
-def arrive(bodies, rows, before, free, h, late, parts, meeting):
-    """Drift for h/2; returns the `energies`, whose ``parts`` (BLOCKS, 3) are found block by block.
-
-    ``late``: see `set_out`.
-    """
-    position, orientation, kind, mass, inertia, held = bodies
-    first, after = part(BLOCKS, meeting)
-    half = 0.5 * h
-    for k in range(first, after):
-        begin, end = block(kind.size, k)
-        sums = 0.0, 0.0, 0.0
-        for i in range(np.uint64(begin), np.uint64(end)):
-            if kind[i] == FIXED:
-                continue
-            if kind[i] == FREE:
-                sums = add_energies(sums, i, before, free, rows, mass, inertia, orientation, held)
-            move(position, i, rows, half)
-            f = half / rows[i, 7]
-            if late:
-                turn(orientation, i, f * before[i, 3], f * before[i, 4], f * before[i, 5])
-            turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
-        parts[k, 0], parts[k, 1], parts[k, 2] = sums
-    meet(meeting, rows)
-    x, y, z = 0.0, 0.0, 0.0
-    for k in range(BLOCKS):
-        x, y, z = x + parts[k, 0], y + parts[k, 1], z + parts[k, 2]
-    return x, y, z
-
-
-@kernel
 def gravity_energy(position, mass, kind, gravity, held):
     """-m g . x summed over the free bodies and their free directions."""
     total = 0.0
@@ -346,8 +292,3 @@ def by_direction(bodies) -> np.ndarray:
     """(N, 3) inverse masses by direction: none where a body is held, or does not move freely."""
     free = (bodies.kind == FREE)[:, None] & ((bodies.held[:, None] >> np.arange(3)) & 1 == 0)
     return free / bodies.mass[:, None]
-
-
-def columns(bodies) -> tuple:
-    """The columns of the bodies' table that `set_out` and `arrive` read."""
-    return bodies.position, bodies.orientation, bodies.kind, bodies.mass, bodies.inertia, bodies.held

@@ -22,6 +22,7 @@ from . import interrupts, reports
 from .access import Access
 from .hardest import Hardest, check_folder
 from .ledger import NO_GAIN
+from .motion import KAPPA
 from .options import check_about, check_joints, check_options, check_team, listed
 from .ranks import workers
 from .solvers import SOLVERS
@@ -373,9 +374,11 @@ class Simulation(Access):
             own[:] = rows[:-3]
             self.cell_motion.take(rows[-3:])
             before, free = before[:n], free[:n]
+        gravity, kappa = np.ascontiguousarray(model.gravity, dtype=float), KAPPA[model.dimension]
         energies = self._movers.share(
-            self._arriving.call, self._columns, own, before, free, float(step.h), self._turns_late, self._parts
-        )
+            self._arriving.call, self._columns, own, before, free, gravity, kappa, float(step.h), self.loading.alone,
+            self._turns_late, self._parts,
+        )  # fmt: skip
         self.ledger.enter(
             model.bodies, step.free, energies, works, cell, step=self.steps + 1, time=(self.steps + 1) * self.time_step
         )
