@@ -19,6 +19,10 @@ from .pairs import deepest_pair, move_down, recall, rows_before
 ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers, and taken as such
 HERE = 0.0, 0.0, 0.0  # shift of a body that is not met in an image
 SPARE = 8  # rows for new pairs of the balls of a thread, beside its part of a 32nd of all
+SOME = 128  # pairs looked at together: what is measured of them stays in the nearest cache
+# Where the columns of a chunk begin in one array: vector from ball to ball, distance at which they touch, and how much
+# nearer they come; then normal and gap.
+X, Y, Z, TOUCH, FAR, NX, NY, NZ, GAP = COLUMNS = tuple(np.uint64(SOME * k) for k in range(9))
 WARY = 2.0  # times the speed of a pair is how fast its gap may close for all that is known before the contacts act
 
 
@@ -96,27 +100,154 @@ def takes_part(gap, held, status, keep, sticky, near, anticipate, u, h, size):
 
 @kernel
 def ways(one, two, body, time):
-    """(S,) how far balls go in this time at the faster of two velocities, spins left out."""
-    out = np.zeros(body.size)
-    if time > 0.0:
-        for i in range(body.size):
-            a = body[i]
-            u, v = one[a, 0] ** 2 + one[a, 1] ** 2 + one[a, 2] ** 2, two[a, 0] ** 2 + two[a, 1] ** 2 + two[a, 2] ** 2
-            out[i] = time * np.sqrt(max(u, v))
+    """(S,) how far balls go in this time at the faster of two velocities, spins left out; (0,) in no time."""
+    out = np.empty(body.size if time > 0.0 else 0)
+    for i in range(out.size):
+        a = body[i]
+        u, v = one[a, 0] ** 2 + one[a, 1] ** 2 + one[a, 2] ** 2, two[a, 0] ** 2 + two[a, 1] ** 2 + two[a, 2] ** 2
+        out[i] = time * np.sqrt(max(u, v))
     return out
 
 
-@kernel(inline=True)
-def choose_near(space, places, reach, i, others, way, radius, wide, near):
-    """Put those of the ``others`` (k,) of ball ``i`` that may touch it at its ``reach`` into ``near``; their number."""
-    xi, yi, zi, own, chosen = places[i, 0], places[i, 1], places[i, 2], way[i], 0
-    for n in range(others.size):  # without a branch, which nobody could foresee
-        j = others[n]
-        x, y, z = shortest(space, places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi)
-        far = reach + radius[j] + own + way[j]
-        near[chosen] = j
-        chosen += wide or x * x + y * y + z * z <= far * far * (1.0 + 2.0 * NEAR)
+class Chunk(NamedTuple):
+    """`SOME` pairs of balls from the neighbour lists, looked at together."""
+
+    one: np.ndarray  # (SOME,) balls
+    two: np.ndarray  # (SOME,)
+    way: np.ndarray  # (S,) of all balls: see `ways`
+    columns: np.ndarray  # what is measured of them, see `X` and others
+    near: np.ndarray  # (SOME,) which of them may touch, and then, which are active
+    law: np.ndarray  # (SOME,) of these
+    source: np.ndarray  # (SOME,) rows in the list before, -1 where they are new
+
+
+@kernel
+def any_gap(rules, outlook):
+    """Whether pairs with gaps of any size may take part."""
+    return rules.pulls or (outlook.anticipate and (outlook.keep or rules.moments or rules.border))
+
+
+@kernel
+def measure_chunk(space, spheres, slack, wide, chunk, count):
+    """Vectors, gaps and normals of the first ``count`` pairs; returns how many may touch, which are in ``near``.
+
+    There are more pairs than touch: no branch, which nobody could foresee, and each operation for several at once.
+    """
+    places, radius, goes = spheres.places, spheres.radius, chunk.way.size > 0
+    one, two, way, c, near, _, _ = chunk
+    for n in range(np.uint64(count)):  # unsigned, here and below: no test for negative indices
+        i, j = np.uint64(one[n]), np.uint64(two[n])
+        c[X + n], c[Y + n], c[Z + n] = shortest(
+            space, places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
+        )
+        c[TOUCH + n], c[FAR + n] = radius[i] + slack + radius[j], way[i] + way[j] if goes else 0.0
+    for n in range(np.uint64(count)):
+        x, y, z, far = c[X + n], c[Y + n], c[Z + n], c[TOUCH + n] + c[FAR + n]
+        square = x * x + y * y + z * z
+        distance = np.sqrt(square)
+        f = 1.0 / distance
+        c[NX + n], c[NY + n], c[NZ + n], c[GAP + n] = x * f, y * f, z * f, distance - c[TOUCH + n]
+        c[FAR + n] = square - far * far * (1.0 + 2.0 * NEAR)
+    chosen = np.uint64(0)
+    for n in range(np.uint64(count)):
+        near[chosen] = n
+        chosen += np.uint64(1) if wide or c[FAR + n] <= 0.0 else np.uint64(0)
     return chosen
+
+
+@kernel(inline=True)
+def joined(first, second):
+    """Two balls as one number in the order of pairs: one comparison, which the processor foresees, in place of two."""
+    return np.int64(first) << 32 | np.int64(second)
+
+
+@kernel
+def choose_active(space, spheres, rules, position, outlook, old, chunk, few, k):
+    """Choose those of the ``few`` near pairs of a chunk that are active, into the first places of ``near``.
+
+    With their laws and the rows of ``old`` in which they stand, -1 for new ones; ``k`` is the row of ``old`` that is
+    looked at. Returns how many there are, and the next ``k``.
+    """
+    # Arrays out of the tuples once: taken inside the loop, each is counted as a reference again and again.
+    places, radius, body, material = spheres.places, spheres.radius, spheres.body, rules.material
+    law_index, sticky_law, near_law, joints = rules.law_index, rules.sticky, rules.near, rules.joints
+    one, two, h, anticipate, keep = outlook.one, outlook.two, outlook.h, outlook.anticipate, outlook.keep
+    known_first, known_second, known_status, known = old.first, old.second, old.status, np.uint64(old.balls)
+    (ones, twos, _, c, near, laws, rows), chosen, k = chunk, np.uint64(0), np.uint64(k)
+    for m in range(np.uint64(few)):
+        n = near[m]
+        i, j, gap = np.uint64(ones[n]), np.uint64(twos[n]), c[GAP + n]
+        if rules.shaped and (rules.outlined[i] or rules.outlined[j]):  # holds a polygon: see `outlines`
+            continue
+        key = joined(ones[n], twos[n])
+        while k < known and joined(known_first[k], known_second[k]) < key:
+            k += np.uint64(1)
+        held = k < known and joined(known_first[k], known_second[k]) == key
+        law = law_index[np.uint64(material[i]), np.uint64(material[j])]
+        if joints.shape[0] > 0:
+            law = own_law(joints, body[i], body[j], law)
+        if gap > 0.0:
+            u, r = 0.0, radius[j]
+            if anticipate:
+                a, b, nx, ny, nz = np.uint64(body[i]), np.uint64(body[j]), c[NX + n], c[NY + n], c[NZ + n]
+                wary = not keep and near_law[law] > 0.0 and not sticky_law[law]
+                u, v = closing(one, a, b, nx, ny, nz, wary), closing(two, a, b, nx, ny, nz, wary)
+                sx, sy, sz = image(
+                    space, places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
+                )
+                if one[a, 7] == 1.0 or one[b, 7] == 1.0:  # not balls: their spins have a part in it
+                    along, shift = (nx, ny, nz), (sx, sy, sz)
+                    point = places[j, 0] - r * nx, places[j, 1] - r * ny, places[j, 2] - r * nz
+                    u = normal_velocity(one, a, b, along, point, shift, position)
+                    v = normal_velocity(two, a, b, along, point, shift, position)
+                if rules.border:
+                    u += image_velocity(one, nx, ny, nz, sx, sy, sz, rules.length)
+                    v += image_velocity(two, nx, ny, nz, sx, sy, sz, rules.length)
+                u = min(u, v)
+            status = known_status[k] if held else OPEN
+            if not takes_part(gap, held, status, keep, sticky_law[law], near_law[law], anticipate, u, h, r):
+                continue
+            c[GAP + n] = gap if gap > ROUNDING * r else 0.0
+        near[chosen], laws[chosen], rows[chosen] = n, law, np.int64(k) if held else -1
+        chosen += np.uint64(1)
+    return chosen, np.int64(k)
+
+
+@kernel
+def enter_chunk(spheres, rules, chunk, few, begin, room, out):
+    """Enter the ``few`` active pairs of a chunk into ``out`` from row ``begin`` on; nothing beyond its ``room``."""
+    places, body = spheres.places, spheres.body
+    first, second, rule, kind, gaps = out.first, out.second, out.law, out.kind, out.gap
+    normal, source, bodies_a, bodies_b = out.normal, out.source, out.a, out.b
+    simple_body, simple_law, border = rules.simple_body, rules.simple_law, rules.border
+    one, two, _, c, near, laws, rows = chunk
+    for m in range(np.uint64(max(0, min(np.int64(few), room - begin)))):
+        n, at, law = near[m], np.uint64(begin) + m, np.uint64(laws[m])
+        i, j = np.uint64(one[n]), np.uint64(two[n])
+        a, b = np.uint64(body[i]), np.uint64(body[j])
+        first[at], second[at], rule[at], gaps[at], source[at] = one[n], two[n], laws[m], c[GAP + n], rows[m]
+        bodies_a[at], bodies_b[at] = a, b
+        normal[at, 0], normal[at, 1], normal[at, 2] = c[NX + n], c[NY + n], c[NZ + n]
+        diagonal = simple_body[a] & simple_body[b] & simple_law[law]
+        kind[at] = DIAGONAL if diagonal else FULL
+        if border and diagonal:  # of places themselves: their difference is the shortest vector
+            x, y, z = places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
+            if c[X + n] != x or c[Y + n] != y or c[Z + n] != z:
+                kind[at] = BORDER
+
+
+@kernel
+def take_chunk(space, spheres, rules, position, outlook, old, out, chunk, count, at):
+    """Enter the active ones of the first ``count`` pairs of a chunk into ``out``.
+
+    ``at``: the row to begin with, that after the last one, and the row of ``old`` that is looked at; returns the first
+    and the last of these for the next chunk.
+    """
+    found, room, k = at
+    few = measure_chunk(space, spheres, outlook.slack, any_gap(rules, outlook), chunk, count)
+    few, k = choose_active(space, spheres, rules, position, outlook, old, chunk, few, k)
+    enter_chunk(spheres, rules, chunk, few, found, room, out)
+    return found + np.int64(few), k
 
 
 @kernel
@@ -125,79 +256,24 @@ def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out
 
     ``where``: the first ball and that after the last one, the row to begin with, and that after the last one.
     """
-    # Arrays out of the tuples once: taken inside the loop, each is counted as a reference again and again.
-    first, second, rule, kind, gaps, normal, source, bodies_a, bodies_b = (
-        out.first, out.second, out.law, out.kind, out.gap, out.normal, out.source, out.a, out.b
-    )  # fmt: skip
-    places, radius, body = spheres.places, spheres.radius, spheres.body
     start, count, other = lists.start, lists.count, lists.other
-    law_index, simple_law, sticky_law, near_law = rules.law_index, rules.simple_law, rules.sticky, rules.near
-    simple_body, outlined, material, shaped, border, length = (
-        rules.simple_body, rules.outlined, rules.material, rules.shaped, rules.border, rules.length
-    )  # fmt: skip
-    one, two, h, slack, anticipate, keep = (
-        outlook.one, outlook.two, outlook.h, outlook.slack, outlook.anticipate, outlook.keep
-    )  # fmt: skip
-    known_first, known_second, known_status, known = old.first, old.second, old.status, old.balls
     begin, end, found, room = where
-    longest, k = 1, 0
-    for i in range(begin, end):
-        longest = max(longest, count[i] + 1)
-    near = np.empty(longest, dtype=np.int32)
-    if begin > 0:
-        k = rows_before(known_first, known, begin)
-    joints = rules.joints
-    wide = rules.pulls or (anticipate and (keep or rules.moments or border))  # gaps of any size may take part
-    way = ways(one, two, body, (1.0 + WARY) * h if anticipate and not wide else 0.0)
-    for i in range(begin, end):
-        a, made, plain = body[i], material[i], simple_body[body[i]]
-        xi, yi, zi, ri = places[i, 0], places[i, 1], places[i, 2], radius[i] + slack
-        others = other[start[i] : start[i] + count[i]]
-        for n in range(choose_near(space, places, ri, i, others, way, radius, wide, near)):
-            j = near[n]
-            x, y, z = shortest(space, places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi)
-            square = x * x + y * y + z * z
-            touch = ri + radius[j]
-            if shaped and (outlined[i] or outlined[j]):  # holds a polygon: see `outlines`
-                continue
-            distance = np.sqrt(square)
-            gap, f = distance - touch, 1.0 / distance
-            nx, ny, nz = x * f, y * f, z * f
-            while k < known and (known_first[k] < i or (known_first[k] == i and known_second[k] < j)):
-                k += 1
-            held = k < known and known_first[k] == i and known_second[k] == j
-            b = body[j]
-            law = own_law(joints, a, b, law_index[made, material[j]])
-            if gap > 0.0:
-                u, r = 0.0, radius[j]
-                if anticipate:
-                    wary = not keep and near_law[law] > 0.0 and not sticky_law[law]
-                    u, v = closing(one, a, b, nx, ny, nz, wary), closing(two, a, b, nx, ny, nz, wary)
-                    sx, sy, sz = image(space, places[j, 0] - xi, places[j, 1] - yi, places[j, 2] - zi)
-                    if one[a, 7] == 1.0 or one[b, 7] == 1.0:  # not balls: their spins have a part in it
-                        along, shift = (nx, ny, nz), (sx, sy, sz)
-                        point = places[j, 0] - r * nx, places[j, 1] - r * ny, places[j, 2] - r * nz
-                        u = normal_velocity(one, a, b, along, point, shift, position)
-                        v = normal_velocity(two, a, b, along, point, shift, position)
-                    if border:
-                        u += image_velocity(one, nx, ny, nz, sx, sy, sz, length)
-                        v += image_velocity(two, nx, ny, nz, sx, sy, sz, length)
-                    u = min(u, v)
-                status = known_status[k] if held else OPEN
-                if not takes_part(gap, held, status, keep, sticky_law[law], near_law[law], anticipate, u, h, r):
-                    continue
-                gap = gap if gap > ROUNDING * r else 0.0
-            if found < room:
-                first[found], second[found], rule[found], gaps[found] = i, j, law, gap
-                bodies_a[found], bodies_b[found] = a, b
-                kind[found] = DIAGONAL if plain and simple_body[b] and simple_law[law] else FULL
-                if border and kind[found] == DIAGONAL:  # of places themselves: their difference is the shortest vector
-                    if x != places[j, 0] - xi or y != places[j, 1] - yi or z != places[j, 2] - zi:
-                        kind[found] = BORDER
-                normal[found, 0], normal[found, 1], normal[found, 2] = nx, ny, nz
-                source[found] = k if held else -1
-            found += 1
-    return found
+    k, held, full = rows_before(old.first, old.balls, begin), np.uint64(0), np.uint64(SOME)
+    time = (1.0 + WARY) * outlook.h if outlook.anticipate and not any_gap(rules, outlook) else 0.0
+    one, two = np.empty(SOME, np.int32), np.empty(SOME, np.int32)
+    laws, rows = np.empty(SOME, np.int32), np.empty(SOME, np.int32)
+    way = ways(outlook.one, outlook.two, spheres.body, time)
+    chunk = Chunk(one, two, way, np.empty(len(COLUMNS) * SOME), np.empty(SOME, np.uint64), laws, rows)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        for n in range(np.uint64(start[i]), np.uint64(start[i] + count[i])):
+            one[held], two[held] = i, other[n]
+            held += np.uint64(1)
+            if held == full:
+                at = found, room, k
+                found, k = take_chunk(space, spheres, rules, position, outlook, old, out, chunk, held, at)
+                held = np.uint64(0)
+    at = found, room, k
+    return take_chunk(space, spheres, rules, position, outlook, old, out, chunk, held, at)[0]
 
 
 @kernel

@@ -143,12 +143,10 @@ def deepest_pair(gap, first, second, balls, radius, begin, end):
     """
     depth, share, worst = 0.0, 0.0, -1
     for k in range(np.uint64(begin), np.uint64(end)):
-        if gap[k] < 0.0:
-            depth = max(depth, -gap[k])
-            size = radius[second[k]]
-            part = -gap[k] / (min(size, radius[first[k]]) if k < balls else size)
-            if part > share:
-                share, worst = part, np.int64(k)
+        depth, size = max(depth, -gap[k]), radius[second[k]]
+        size = min(size, radius[first[k]]) if k < balls else size
+        if -gap[k] > share * size:  # seldom
+            share, worst = -gap[k] / size, np.int64(k)
     return depth, share, worst
 
 
