@@ -87,18 +87,36 @@ def slices(position, bodies, reach) -> np.ndarray:
 @kernel(inline=True)
 def slab_of(one, two, kind, across, slabs):
     """The slab of a contact between bodies at home in these slabs; that after the last where it is shared."""
-    if kind == BORDER or across or (abs(one - two) > 1 and max(one, two) < slabs):
-        return slabs
-    return min(one, two, slabs - 1)
+    shared = (kind == BORDER) | across | ((abs(one - two) > 1) & (max(one, two) < slabs))
+    return slabs if shared else min(one, two, slabs - 1)
 
 
 @kernel
-def count_slabs(some, home, slabs, begin, end, counts):
-    """Count the contacts ``some`` (`Candidates`) from ``begin`` on, before ``end``, by kind and slab."""
-    known = some.across.size > 0
-    for k in range(begin, end):
-        across = known and some.across[k]
-        counts[some.kind[k], slab_of(home[some.a[k]], home[some.b[k]], some.kind[k], across, slabs)] += 1
+def find_slabs(some, home, slabs, begin, end, out):
+    """The slabs of the contacts ``some`` (`Candidates`) from ``begin`` on, before ``end``, into ``out`` (end - begin,).
+
+    Without a branch: several contacts at once.
+    """
+    one, two, kind, across, known, last = some.a, some.b, some.kind, some.across, some.across.size > 0, np.int32(slabs)
+    for k in range(np.uint64(begin), np.uint64(end)):
+        out[k - np.uint64(begin)] = slab_of(home[one[k]], home[two[k]], kind[k], known and across[k], last)
+
+
+@kernel
+def count_slabs(kind, slab, counts):
+    """Count contacts by ``kind`` and ``slab``, both (n,).
+
+    Neighbours are mostly in one slab: a count just written would be waited for, so that two are kept.
+    """
+    other, n = np.zeros_like(counts), slab.size
+    for k in range(0, n - 1, 2):
+        counts[kind[k], slab[k]] += 1
+        other[kind[k + 1], slab[k + 1]] += 1
+    if n % 2 == 1:
+        counts[kind[n - 1], slab[n - 1]] += 1
+    for row in range(counts.shape[0]):
+        for column in range(counts.shape[1]):
+            counts[row, column] += other[row, column]
 
 
 class Tray(NamedTuple):
@@ -128,8 +146,9 @@ def arrange(position, rows, reach, candidates, plans, numbers, tray, meeting):
     for some in literal_unroll(candidates):
         count += spread(position, some.b, stride(some.b.size), total, square)
         begin, end = part(some.gap.size, meeting)
-        for k in range(begin, end):
-            open_ = max(open_, some.gap[k])
+        for k in range(np.uint64(begin), np.uint64(end)):
+            if some.gap[k] > open_:  # seldom
+                open_ = some.gap[k]
     tray.open_[thread] = open_
     meet(meeting, rows)
     for other in range(tray.open_.size):
@@ -137,39 +156,49 @@ def arrange(position, rows, reach, candidates, plans, numbers, tray, meeting):
     axis, width, first, slabs = grid(total, square, count, open_, reach)
     settle(position, rows, axis, 1.0 / width, first, slabs, tray.home, meeting)
     meet(meeting, rows)
-    count_all(candidates, slabs, tray, rows, meeting)
+    slab = count_all(candidates, slabs, tray, rows, meeting)
     every = add_up(tray.counts, slabs)
     group = group_slabs(every)
     if thread == 0:
         tray.group[: slabs + 1] = group
-    put_in_order(candidates, slabs, group, every, plans, numbers, tray, rows, meeting)
+    put_in_order(candidates, slab, group, every, plans, numbers, tray, rows, meeting)
 
 
 @kernel
 def arrange_own(candidates, slabs, plans, numbers, tray, rows, meeting):
     """`arrange` where homes and groups of slabs are known: the order of those contacts alone."""
-    count_all(candidates, slabs, tray, rows, meeting)
+    slab = count_all(candidates, slabs, tray, rows, meeting)
     group = tray.group[: slabs + 1].copy()
-    put_in_order(candidates, slabs, group, add_up(tray.counts, slabs), plans, numbers, tray, rows, meeting)
+    put_in_order(candidates, slab, group, add_up(tray.counts, slabs), plans, numbers, tray, rows, meeting)
 
 
 @kernel
 def count_all(candidates, slabs, tray, rows, meeting):
-    """Count the contacts of each thread's part by kind and slab, into the ``tray``."""
-    counts, thread = tray.counts, meeting.thread
-    for kind in range(counts.shape[1]):
-        for slab in range(slabs + 1):
-            counts[thread, kind, slab] = 0
+    """Count the contacts of each thread's part by kind and slab, into the ``tray``; returns their slabs."""
+    counts, total, at = tray.counts[meeting.thread, :, : slabs + 1], 0, 0
     for some in literal_unroll(candidates):
         begin, end = part(some.kind.size, meeting)
-        count_slabs(some, tray.home, slabs, begin, end, counts[thread])
+        total += end - begin
+    slab = np.empty(total, dtype=np.int32)
+    for kind in range(counts.shape[0]):
+        for k in range(slabs + 1):
+            counts[kind, k] = 0
+    for some in literal_unroll(candidates):
+        begin, end = part(some.kind.size, meeting)
+        find_slabs(some, tray.home, slabs, begin, end, slab[at:])
+        count_slabs(some.kind[begin:end], slab[at : at + end - begin], counts)
+        at += end - begin
     meet(meeting, rows)
+    return slab
 
 
 @kernel
-def put_in_order(candidates, slabs, group, every, plans, numbers, tray, rows, meeting):
-    """Fill the ``plans``: ``every`` (kinds, slabs + 1) contacts, ``group`` (slabs + 1,) of each slab: see `arrange`."""
-    counts, thread = tray.counts, meeting.thread
+def put_in_order(candidates, slab, group, every, plans, numbers, tray, rows, meeting):
+    """Fill the ``plans``: ``every`` (kinds, slabs + 1) contacts, ``group`` (slabs + 1,) of each slab: see `arrange`.
+
+    ``slab`` (n,) are those of the contacts of a thread's part.
+    """
+    counts, thread, slabs = tray.counts, meeting.thread, group.size - 1
     zero = 0 * thread  # a constant would be a type of its own, and what gets it compiled twice
     cuts, at = np.empty(ALL + 1, dtype=np.int64), 0
     for plan in literal_unroll(plans):
@@ -177,10 +206,10 @@ def put_in_order(candidates, slabs, group, every, plans, numbers, tray, rows, me
         at += 1
         start, rank = cut_groups(every[kind], group, plan.cuts if thread == 0 else cuts), zero
         for other in range(thread):
-            for slab in range(slabs + 1):
-                rank += counts[other, kind, slab]
-                start[slab] += counts[other, kind, slab]
-        fill_order(candidates, tray.home, slabs, kind, start, rank, plan, meeting)
+            for k in range(slabs + 1):
+                rank += counts[other, kind, k]
+                start[k] += counts[other, kind, k]
+        fill_order(candidates, slab, kind, start, rank, plan, meeting)
     meet(meeting, rows)
     at = 0
     for plan in literal_unroll(plans):
@@ -205,23 +234,22 @@ def as_found(plan, count: int) -> None:
 
 
 @kernel
-def fill_order(candidates, home, slabs, kind, start, rank, plan, meeting):
-    """The contacts of one kind in a thread's part, slab by slab, into the order of its plan.
+def fill_order(candidates, slab, kind, start, rank, plan, meeting):
+    """The contacts of one kind in a thread's part, ``slab`` (n,) by slab, into the order of its plan.
 
     ``start`` (slabs + 1,) is where it begins in each slab, ``rank`` the number of its first contact. Diagonal contacts
     are told by their pairs.
     """
-    order, by_pair = plan.order, kind == DIAGONAL or kind == BORDER
+    order, by_pair, at = plan.order, kind == DIAGONAL or kind == BORDER, np.uint64(0)
     for some in literal_unroll(candidates):
-        known = some.across.size > 0
         begin, end = part(some.kind.size, meeting)
-        for k in range(begin, end):
+        for k in range(np.uint64(begin), np.uint64(end)):
             if some.kind[k] == kind:
-                across = known and some.across[k]
-                slab = slab_of(home[some.a[k]], home[some.b[k]], kind, across, slabs)
-                order[start[slab]] = k if by_pair else rank
-                start[slab] += 1
+                home = slab[at]
+                order[start[home]] = k if by_pair else rank
+                start[home] += 1
                 rank += 1
+            at += np.uint64(1)
 
 
 @kernel

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._jit import kernel
 from ..equations.contract import ALL, GROUPS
-from ..order import count_slabs, cut_groups, grid, group_slabs, settle, slab_of, spread, stride
+from ..order import count_slabs, cut_groups, find_slabs, grid, group_slabs, settle, slab_of, spread, stride
 from ..search.contract import Candidates, Overlap
 from ..search.pairs import Pairs, pair_arrays
 from .domains import first_group
@@ -170,7 +170,9 @@ class Division:
         team.share(settle, position, rows, axis, 1.0 / width, first, slabs, tray.home)
         counts = np.zeros((kinds, slabs + 1), dtype=np.int64)
         some = Candidates(found.a, found.b, found.gap, found.kind)
-        count_slabs(some, tray.home, slabs, 0, len(found.a), counts)
+        slab = np.empty(len(found.a), dtype=np.int32)
+        find_slabs(some, tray.home, slabs, 0, len(slab), slab)
+        count_slabs(found.kind, slab, counts)
         world.wait([world.sum(counts)])
         group, cuts = group_slabs(counts), np.empty(ALL + 1, dtype=np.int64)
         tray.group[: slabs + 1] = group
