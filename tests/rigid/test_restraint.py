@@ -216,7 +216,7 @@ def diagonal_shrink(contacts, group, by):
 @pytest.mark.filterwarnings("ignore::contactdynamics.errors.EnergyWarning")
 @pytest.mark.parametrize("penetration", ["moreau", "anticipate"])
 def test_what_is_restrained_is_found_and_measured_alone(penetration, monkeypatch):
-    """Groups that may gain are found from measured powers, the residual is corrected by theirs: as if all were looked at."""
+    """Groups that may gain are found from measured powers, the residual is corrected by theirs: as if all were seen."""
     monkeypatch.setattr(contact_set, "SMALL", 0)
     tally, suspects, corrected, gained, rng = restraint.tally, [], [], 0, np.random.default_rng(6)
     for full in (False, True):

@@ -16,7 +16,16 @@ import naive_rigid as twin
 from contactdynamics import quaternions
 from contactdynamics.rigid import motion, neighbours, simulation, solvers
 from contactdynamics.rigid.entries import table
-from contactdynamics.rigid.equations import contract, diagonal, diagonal_rows, diagonal_sweep, full, levers, local
+from contactdynamics.rigid.equations import (
+    contract,
+    diagonal,
+    diagonal_measure,
+    diagonal_rows,
+    diagonal_sweep,
+    full,
+    levers,
+    local,
+)
 from contactdynamics.rigid.equations.contract import GROUPS, Kind
 from contactdynamics.rigid.search.ball_contacts import WARY
 from contactdynamics.rigid.search.contract import DIAGONAL, FULL, NEAR
@@ -1041,6 +1050,8 @@ def test_works(moment):
     got = np.zeros_like(expected)
     none, lost = np.zeros((3, 3), dtype=bool), c.pairs.lost.copy()
     cuts, parts = np.arange(contract.ALL + 1) * c.m // contract.ALL, np.zeros((contract.ALL, len(got) + 1, 4))
+    every = np.arange(c.m, dtype=np.uint32)
+    diagonal_measure.measure_contacts(c.rows, c.mobility, c.simple, every, np.empty(c.m))  # velocities after the step
     columns = c.before, c.rows, sim.bodies.kind, none, c.h, c.pairs.law, lost, c.simple
     diagonal.book_contacts(*columns, got, cuts, parts, ALONE)
     parts = np.zeros((BLOCKS, len(got) + 1, 4))

@@ -28,6 +28,7 @@ class BorderContacts(NamedTuple):
     row: np.ndarray
     sink: np.ndarray
     status: np.ndarray
+    opening: np.ndarray
     power: np.ndarray
     image: np.ndarray  # (m, 3) S / l
     more: np.ndarray  # (m,) what the cell adds to 1/m_a + 1/m_b, in the direction in which it adds most

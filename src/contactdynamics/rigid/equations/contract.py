@@ -119,7 +119,8 @@ class Equations(Protocol):
     def book(self, found, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts, law by law, to ``works`` (L, 4): normal, tangential, rolling, drive.
 
-        Keep with those ``found`` by how much they are deeper than the law has them; returns the largest, m.
+        Keep with those ``found`` by how much they are deeper than the law has them; returns the largest, m. The
+        residual was measured at the present ``rows``, as solvers do in the end.
         """
 
     def separations(self, rows) -> np.ndarray:

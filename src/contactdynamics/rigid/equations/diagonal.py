@@ -206,48 +206,51 @@ def store_groups(rows, contacts, kappa, tolerance, pairs, cuts, parts, meeting):
 
 
 @kernel
+def drive_work(rows, kind, contacts, k):
+    """The work of driven bodies at contact ``k``."""
+    row, total = contacts.row, 0.0
+    for side in range(2):
+        body, sign = (contacts.a[k], 1.0) if side == 0 else (contacts.b[k], -1.0)
+        if kind[body] == DRIVEN:  # the contact point lies at +n from a and at -n from b
+            sx, sy, sz = sign * rows[body, 3], sign * rows[body, 4], sign * rows[body, 5]
+            x = rows[body, 0] + sy * row[k, NZ] - sz * row[k, NY]
+            y = rows[body, 1] + sz * row[k, NX] - sx * row[k, NZ]
+            z = rows[body, 2] + sx * row[k, NY] - sy * row[k, NX]
+            total += sign * (x * row[k, PX] + y * row[k, PY] + z * row[k, PZ])
+    return total
+
+
+@kernel
 def book_some(before, rows, kind, driven, h, law, lost, contacts, begin, end, works):
     """Add the works of the contacts from ``begin`` on, before ``end``, to ``works``: see `book_contacts`.
 
-    Returns the largest that one has lost.
+    Half of the impulse times the velocity before the step and after it; of the latter the residual has left what is
+    needed. Returns the largest that one has lost.
     """
     row, one, two, place = contacts.row, contacts.a, contacts.b, contacts.pair
-    most, last = 0.0, np.uint64(max(end, 1) - 1)
+    opening, power, most, last = contacts.opening, contacts.power, 0.0, np.uint64(max(end, 1) - 1)
     for k in range(np.uint64(begin), np.uint64(end)):
         next_ = min(k + np.uint64(AHEAD), last)
-        fetch(rows, one[next_])
-        fetch(rows, two[next_])
         fetch(before, one[next_])
         fetch(before, two[next_])
         fetch(lost, place[next_])
         fetch(law, place[next_])
         a, b, at = one[k], two[k], place[k]
-        nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
-        x, y, z = rows[b, 0] - rows[a, 0], rows[b, 1] - rows[a, 1], rows[b, 2] - rows[a, 2]
-        vx, vy, vz = with_image(rows, contacts, k, x, y, z)
-        lost[at] = lost_after(lost[at], vx * nx + vy * ny + vz * nz, row[k, TARGET], h)  # spins do not open it
+        nx, ny, nz, px, py, pz, r = (
+            row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ], row[k, TARGET]
+        )  # fmt: skip
+        lost[at] = lost_after(lost[at], opening[k] + r, r, h)
         most = max(most, lost[at])
-        # the sum of the velocities before and after
-        x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
-        ux, uy, uz = with_image(before, contacts, k, x, y, z)
-        sx = before[a, 3] + before[b, 3] + (rows[a, 3] + rows[b, 3])
-        sy = before[a, 4] + before[b, 4] + (rows[a, 4] + rows[b, 4])
-        sz = before[a, 5] + before[b, 5] + (rows[a, 5] + rows[b, 5])
-        x, y, z = ux + vx - (sy * nz - sz * ny), uy + vy - (sz * nx - sx * nz), uz + vz - (sx * ny - sy * nx)
-        normal = 0.5 * (x * nx + y * ny + z * nz) * (px * nx + py * ny + pz * nz)
+        x, y, z = slip(before, a, b, nx, ny, nz)
+        x, y, z = with_image(before, contacts, k, x, y, z)
+        p_n = px * nx + py * ny + pz * nz
+        normal = 0.5 * (x * nx + y * ny + z * nz + (opening[k] + r)) * p_n
         rule = law[at]
         works[rule, 0] += normal
-        works[rule, 1] += 0.5 * (x * px + y * py + z * pz) - normal
+        works[rule, 1] += 0.5 * (x * px + y * py + z * pz + (power[k] + r * p_n)) - normal
         works[rule, 3] -= cell_power(rows, driven, contacts, k, px, py, pz)
-        for side in range(2):
-            body, sign = (a, 1.0) if side == 0 else (b, -1.0)
-            # the contact point lies at +n from a and at -n from b
-            if rows[body, 6] == 0.0 and kind[body] == DRIVEN:
-                sx, sy, sz = sign * rows[body, 3], sign * rows[body, 4], sign * rows[body, 5]
-                x = rows[body, 0] + sy * nz - sz * ny
-                y = rows[body, 1] + sz * nx - sx * nz
-                z = rows[body, 2] + sx * ny - sy * nx
-                works[rule, 3] += sign * (x * px + y * py + z * pz)
+        if kind[a] == DRIVEN or kind[b] == DRIVEN:
+            works[rule, 3] += drive_work(rows, kind, contacts, k)
     return most
 
 
@@ -257,7 +260,7 @@ def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, cut
 
     ``parts`` (ALL, L + 1, 4) are those of the groups, which begin at ``cuts`` (ALL + 1,). Enters into ``lost`` (K,) of
     the pairs, whose laws are ``law`` (K,), what the solver left, and returns the largest. ``driven`` (3, 3): which
-    components of the velocity gradient of a moving cell are imposed.
+    components of the velocity gradient of a moving cell are imposed. The residual was measured before.
     """
     for parity in range(2):
         first, after = own_groups(meeting, parity)

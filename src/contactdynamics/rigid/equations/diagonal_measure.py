@@ -71,11 +71,13 @@ def map_naturally(columns, count, factor):
 def measure_contacts(rows, mobility, contacts, some, shares):
     """The sums of the residual: see `Kernels`. ``shares`` (m,) gets what each contact loses, inf where it sinks.
 
-    And ``contacts.power`` the power of its impulse, P . (U - r).
+    And ``contacts`` its ``opening``, U_n - r, and the ``power`` of its impulse, P . (U - r).
     """
     sums, kappa, dimension = START, mobility.kappa, mobility.dimension
     factor = (1.0 + (dimension - 1) * (1.0 + kappa)) / dimension
-    c, sink, power, step = np.empty(COLUMNS * SOME), contacts.sink, contacts.power, np.uint64(SOME)
+    c, step, sink, opening, power = (
+        np.empty(COLUMNS * SOME), np.uint64(SOME), contacts.sink, contacts.opening, contacts.power
+    )  # fmt: skip
     for begin in range(np.uint64(0), np.uint64(some.size), step):
         count = min(step, np.uint64(some.size) - begin)
         gather(rows, contacts, some, begin, count, c)
@@ -84,6 +86,7 @@ def measure_contacts(rows, mobility, contacts, some, shares):
             k = np.uint64(some[begin + i])
             natural, product, stiff = c[NATURAL + i], c[PRODUCT + i], c[STIFF + i]
             sinks = c[OPENING + i] < -sink[k]
-            shares[k], power[k] = np.inf if sinks else product + natural * stiff, c[POWER + i]
+            shares[k] = np.inf if sinks else product + natural * stiff
+            opening[k], power[k] = c[OPENING + i], c[POWER + i]
             sums = tallied(sums, np.int64(k), natural, product, c[SQUARE + i], stiff, sinks)
     return sums

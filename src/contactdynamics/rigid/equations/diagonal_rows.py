@@ -25,13 +25,16 @@ class DiagonalContacts(NamedTuple):
     row: np.ndarray  # (m, 8) n, P, target r, gamma
     sink: np.ndarray  # (m,) speed below the target that the solver may leave to this contact, m/s
     status: np.ndarray  # (m,)
-    power: np.ndarray  # (m,) P . (U - r) when the residual was last measured, J
+    opening: np.ndarray  # (m,) U_n - r when the residual was last measured, m/s
+    power: np.ndarray  # (m,) P . (U - r) then, J
 
 
 def diagonal_contacts(room: int) -> DiagonalContacts:
     """Empty arrays for ``room`` contacts."""
     rows = [np.empty(room, dtype=np.uint32) for _ in range(3)]  # unsigned: no test for negative indices
-    return DiagonalContacts(*rows, lines(room), np.empty(room), np.zeros(room, dtype=np.int8), np.zeros(room))
+    return DiagonalContacts(
+        *rows, lines(room), np.empty(room), np.zeros(room, dtype=np.int8), np.zeros(room), np.zeros(room)
+    )
 
 
 def with_image(rows, contacts, k, x, y, z):
