@@ -173,7 +173,7 @@ def main(job, *arguments):
             if rank == 0:  # the lines of two processes may be mixed
                 print(said, flush=True)
         elif job == "wrong":
-            cd.Simulation(scene(), time_step=H, ranks=comm, threads=8)
+            cd.Simulation(scene(), time_step=H, ranks=comm, threads=64)
     except Exception as error:
         if comm.Get_rank() == 0:
             print(f"{type(error).__name__}: {error}", flush=True)

@@ -7,7 +7,8 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics._jit import kernel
-from contactdynamics.rigid import contact_set
+from contactdynamics.bench import heaps
+from contactdynamics.rigid import contact_set, order
 from contactdynamics.rigid.equations.contract import GROUPS
 from contactdynamics.rigid.search.contract import DIAGONAL
 from contactdynamics.rigid.threads import Team, meet
@@ -49,7 +50,7 @@ def test_groups_of_one_kind_share_no_free_body(d):
             assert not bodies & seen
             seen |= bodies
             used += bool(bodies)
-    assert used == 2 * GROUPS  # the block is long: no group is empty
+    assert used == 2 * order.group_count(m) == 16  # the block is long: no group is empty
     # Two contacts in a row seldom share a body.
     ends = [{int(c.a[k]), int(c.b[k])} for k in plan.order]
     fixed = set(np.flatnonzero(sim.rows[:, 6] == 0).tolist())
@@ -70,9 +71,35 @@ def test_threads_change_no_bit(solver, monkeypatch):
     assert states[0] == states[1]
 
 
-@pytest.mark.parametrize("threads", [0, 1.5, 9, "two"])
+@pytest.mark.parametrize("contacts, groups", [(10, 8), (131_071, 8), (131_072, 16), (10**6, 64), (10**9, 64)])
+def test_many_contacts_have_more_groups(contacts, groups):
+    """As many workers find some: groups of either parity have about as many contacts, in the order of the slabs."""
+    rng = np.random.default_rng(3)
+    sizes = rng.multinomial(contacts, np.full(300, 1 / 300))
+    group = order.group_slabs(np.append(sizes, 0)[None])
+    assert order.group_count(contacts) == groups and group[-1] == 2 * GROUPS
+    for parity in range(2):
+        mine, held = group[parity:-1:2] - parity * GROUPS, sizes[parity::2]
+        assert (np.diff(mine) >= 0).all() and (mine % (GROUPS // groups) == 0).all() and mine[0] >= 0
+        found = np.bincount(mine // (GROUPS // groups), weights=held, minlength=groups)
+        assert len(found) == groups and abs(found - held.sum() / groups).max() <= 1.1 * held.max()
+
+
+def test_more_threads_than_groups_have_the_bits_of_one(monkeypatch):
+    monkeypatch.setattr(contact_set, "SMALL", 0)
+    states = []
+    for threads in (1, 11):
+        sim = heaps.lattice(300, threads=threads)
+        for _ in range(5):
+            sim.step()
+        assert sim.contact_set.count > 500
+        states.append((sim.rows.tobytes(), sim.bodies.position.tobytes()))
+    assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("threads", [0, 1.5, 65, "two"])
 def test_wrong_number_of_threads(threads):
-    with pytest.raises(cd.InputError, match=r"threads is .*; give a whole number from 1 to 8"):
+    with pytest.raises(cd.InputError, match=r"threads is .*; give a whole number from 1 to 64"):
         lattice(2, 8, threads=threads)
 
 

@@ -19,6 +19,7 @@ import ranks_program
 import contactdynamics as cd
 from contactdynamics.bench import scaling
 from contactdynamics.rigid import contact_set, simulation
+from contactdynamics.rigid.equations.contract import GROUPS
 from contactdynamics.rigid.ranks import domains, world
 
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
@@ -181,7 +182,10 @@ def test_ranks_that_differ_are_told():
 @mpi
 def test_more_ranks_than_groups_of_slabs():
     said = launched(2, "wrong", ends=2)
-    assert "A scene got 2 ranks of 8 threads each, and is cut into 8 groups of slabs; start 1 processes at most" in said
+    assert (
+        "A scene got 2 ranks of 64 threads each, and is cut into 64 groups of slabs at most; start 1 processes at most"
+        in said
+    )
 
 
 @mpi
@@ -220,13 +224,13 @@ def test_domains_share_out_all_contacts_and_bodies(shared_always):
     sim = cd.Simulation(ranks_program.scene(), time_step=1e-3)
     sim.run(until=0.07, progress=False)
     (contacts, plan), tray = sim.contact_set.equations[0].kind, sim.contact_set._tray
-    for ranks in (1, 2, 3, 8):
+    for ranks in (1, 2, 3, 8, 40):
         parts = [domains.divide(sim.rows, tray.home, tray.group, rank, ranks) for rank in range(ranks)]
         assert sorted(parts[0].owned.tolist()) == np.flatnonzero(sim.rows[:, 6] > 0).tolist()
         assert (np.bincount(np.concatenate([part.own for part in parts])) <= 2).all()
         for rank, part in enumerate(parts):
             begin, end = (domains.first_group(rank + k, ranks) for k in range(2))
-            for parity in (0, 8):
+            for parity in (0, GROUPS):
                 some = plan.order[plan.cuts[parity + begin] : plan.cuts[parity + end]]
                 touched = np.concatenate([contacts.a[some], contacts.b[some]])
                 assert np.isin(touched[sim.rows[touched, 6] > 0], part.own).all()

@@ -267,8 +267,8 @@ def find_contacts(kinds, room, meeting):
                 mine = meeting.thread == 0
             else:
                 mine = first <= group % GROUPS < after
-            if mine:
-                begin, end = plan.cuts[group], plan.cuts[group + 1]
+            begin, end = plan.cuts[group], plan.cuts[group + 1]
+            if mine and begin < end:
                 count = contacts_of(kind.a, kind.b, room.seen, plan.order[begin:end], plan.few[begin:end])
                 room.ends[at, group] = begin + count
 

@@ -3,9 +3,10 @@
 The bodies in contact are cut into slabs, wider than the distance between any two bodies in contact, across the axis
 along which they spread most. A contact belongs to the slab of the lower one of its bodies. Contacts of two even slabs
 share no free body, so that threads may work on them at the same time; then come the odd ones. The slabs of each kind
-are put together to `GROUPS` groups of about as many contacts, the same for all kinds of equations. Which thread takes
-which group changes nothing: the result is the same to the bit for any number of threads. Each takes neighbouring ones,
-so that its bodies stay in the cache of its core.
+are put together to groups of about as many contacts, the same for all kinds of equations: 8 of them or, where there are
+many contacts, more, `GROUPS` at most, evenly over the places that there are for them. Which thread takes which group
+changes nothing: the result is the same to the bit for any number of threads. Each takes neighbouring ones, so that its
+bodies stay in the cache of its core.
 
 In a periodic cell bodies stand where they lie inside it. Contacts between the first and the last slabs, and those that
 act on a cell that moves, are in a group of their own, which one thread sweeps after all others.
@@ -26,6 +27,7 @@ from .search.contract import BORDER, DIAGONAL
 from .threads import meet, part
 
 STREAMS, SLABS = 4, 512
+FEWEST, WORTH = 8, 8192  # groups of a parity at least; contacts for which there is one more
 
 
 @kernel
@@ -279,22 +281,33 @@ def add_up(counts, slabs):
 
 
 @kernel
+def group_count(contacts):
+    """How many groups of each parity so many contacts have: a power of two."""
+    count = FEWEST
+    while count < GROUPS and 2 * count * WORTH <= contacts:
+        count *= 2
+    return count
+
+
+@kernel
 def group_slabs(counts):
     """The group (slabs + 1,) of each slab: even and odd ones apart, of about as many contacts of all kinds."""
-    slabs = counts.shape[1] - 1
+    slabs, every = counts.shape[1] - 1, 0
     group_of, sizes = np.full(slabs + 1, SHARED), np.zeros(slabs, dtype=np.int64)
     for kind in range(counts.shape[0]):
         for slab in range(slabs):
             sizes[slab] += counts[kind, slab]
+            every += counts[kind, slab]
+    groups = group_count(every)
     for parity in range(2):
         total, at, group = 0, 0, 0
         for slab in range(parity, slabs, 2):
             total += sizes[slab]
         for slab in range(parity, slabs, 2):
             # a slab goes where its middle is
-            while group < GROUPS - 1 and (2 * at + sizes[slab]) * GROUPS > 2 * (group + 1) * total:
+            while group < groups - 1 and (2 * at + sizes[slab]) * groups > 2 * (group + 1) * total:
                 group += 1
-            group_of[slab] = parity * GROUPS + group
+            group_of[slab] = parity * GROUPS + group * (GROUPS // groups)
             at += sizes[slab]
     return group_of
 

@@ -62,12 +62,12 @@ class Simulation(Access):
         long), "accelerated" (Nesterov's extrapolation around Gauss-Seidel, on the contacts that need it), "nlgs" (plain
         Gauss-Seidel, the reference), or a function of your own, see `solve`; law and residual are the same.
     threads
-        Threads that find, fill, sweep and book contacts, and move bodies; 8 at most. The result is the same to the bit.
-        "auto": one for a small scene, as many as there are cores for a large one. More than one pays on an idle machine
-        only.
+        Threads that find, fill, sweep and book contacts, and move bodies; 64 at most. The result is the same to the
+        bit. "auto": one for a small scene, as many as there are cores for a large one. More than one pays on an idle
+        machine only, more than 8 from some 10^5 contacts on.
     ranks
         A communicator of mpi4py, such as MPI.COMM_WORLD: its processes, all of which run the same program, share the
-        contacts, each with ``threads`` threads, 8 in all at most; the result is the same to the bit. The first one
+        contacts, each with ``threads`` threads, 64 in all at most; the result is the same to the bit. The first one
         records; contacts are read by all together, or by any of them after `run`. None for one process; under
         `cdyn run`, those of mpiexec.
     penetration
@@ -126,7 +126,7 @@ class Simulation(Access):
         check_joints(joint_contacts, scene.dimension)
         check_flags("Simulation", repair=repair, check=check)
         check_about(about)
-        self._team = workers(threads, ranks)
+        self._team = workers(threads, ranks, scene.count)
         check_team(self._team, scene.cell)
         self._take(scene)
         self.contact_set.team = self._team

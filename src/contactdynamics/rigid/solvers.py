@@ -241,7 +241,9 @@ def choose_few(rows, kinds, scratch, allowed, shared, meeting):
             one = common(kinds, at)
             every += one.plan.cuts[end] - one.plan.cuts[begin]
             for group in range(begin, end):
-                contacts += choose(one.a, one.b, one.plan, group, hot, near, spare)
+                one.plan.few_ends[group] = one.plan.cuts[group]
+                if one.plan.cuts[group] < one.plan.cuts[group + 1]:
+                    contacts += choose(one.a, one.b, one.plan, group, hot, near, spare)
     found[thread, 0], found[thread, 1] = contacts, every
     share_out(meeting, rows, CHOSEN)
     count = first

@@ -25,7 +25,7 @@ from numba.extending import intrinsic, overload
 from .._jit import kernel
 from .fetch import lines
 
-BLOCKS, LEAST = 16, 64  # parts of a loop in which sums are taken, whatever the number of threads; their least length
+BLOCKS, LEAST = 64, 64  # parts of a loop in which sums are taken, whatever the number of threads; their least length
 # Where those of a solver do: their groups of either parity are swept, their part is measured, what their contacts lose
 # is summed up, their bodies that need work are marked, their contacts that do are chosen.
 EVEN, ODD, MEASURED, SUMMED, MARKED, CHOSEN = range(6)

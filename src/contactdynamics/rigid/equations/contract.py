@@ -30,7 +30,7 @@ from ..threads import own_part
 # The solver may leave an overlap to a contact: in one step half of what is left to DEEP, at least SINKING (both of the
 # size of the smaller body). What it has left, without anticipation: `lost_after`.
 DEEP, SINKING = 9e-3, 1e-5
-GROUPS = 8  # of even and of odd slabs: see `order`
+GROUPS = 64  # of even and of odd slabs at most, and of workers that share them: see `order`
 SHARED = 2 * GROUPS  # the group of contacts that may share bodies with any other, swept by one thread
 ALL = SHARED + 1  # groups
 

@@ -137,7 +137,9 @@ def fill_contacts(pairs, step, rows, laws, mobility, places, cuts, out, scales, 
     first, after = own_part(meeting, GROUPS)
     for parity in range(2):
         for group in range(parity * GROUPS + first, parity * GROUPS + after):
-            scales[group] = fill_some(pairs, step, rows, laws, mobility, places, cuts[group], cuts[group + 1], out)
+            scales[group] = 0.0
+            if cuts[group] < cuts[group + 1]:
+                scales[group] = fill_some(pairs, step, rows, laws, mobility, places, cuts[group], cuts[group + 1], out)
         share_out(meeting, rows, parity)
     scale = 0.0
     if meeting.thread == 0:
@@ -197,7 +199,9 @@ def store_groups(rows, contacts, kappa, tolerance, pairs, cuts, parts, meeting):
     for parity in range(2):
         first, after = own_groups(meeting, parity)
         for k in range(first, after):
-            parts[k, 0], parts[k, 1] = store_some(rows, contacts, kappa, tolerance, pairs, cuts[k], cuts[k + 1])
+            parts[k, 0] = parts[k, 1] = 0.0
+            if cuts[k] < cuts[k + 1]:
+                parts[k, 0], parts[k, 1] = store_some(rows, contacts, kappa, tolerance, pairs, cuts[k], cuts[k + 1])
     share_out(meeting, rows, 0)
     cone, size = 0.0, 0.0
     for k in range(ALL):
@@ -264,11 +268,12 @@ def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, cut
     """
     for parity in range(2):
         first, after = own_groups(meeting, parity)
+        parts[first:after] = 0.0
         for k in range(first, after):
-            parts[k, :, :] = 0.0
-            parts[k, works.shape[0], 0] = book_some(
-                before, rows, kind, driven, h, law, lost, contacts, cuts[k], cuts[k + 1], parts[k]
-            )
+            if cuts[k] < cuts[k + 1]:
+                parts[k, works.shape[0], 0] = book_some(
+                    before, rows, kind, driven, h, law, lost, contacts, cuts[k], cuts[k + 1], parts[k]
+                )
     share_out(meeting, rows, 0)
     return put_together(parts, works, meeting.thread == 0)
 

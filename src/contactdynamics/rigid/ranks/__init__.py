@@ -4,6 +4,7 @@ import contextvars
 
 from ...errors import InputError
 from ..equations.contract import GROUPS
+from ..order import group_count
 from ..threads import Team, cores
 
 PAYS = 4000  # contacts or bodies from which "auto" takes all cores
@@ -24,10 +25,11 @@ def first(action) -> None:
         SHARED.get().first(action)
 
 
-def workers(threads, ranks) -> Team:
+def workers(threads, ranks, bodies: int) -> Team:
     """The workers of a simulation: ``threads`` of this process, or of each process of the communicator ``ranks``.
 
-    "auto": as many as there are cores, where contacts or bodies are more than `PAYS`.
+    "auto": as many as there are cores and groups of contacts, of which each of so many ``bodies`` may have three, where
+    contacts or bodies are more than `PAYS`.
     """
     auto, world = threads == "auto", None
     if ranks is not None or SHARED.get() is not None:
@@ -36,11 +38,11 @@ def workers(threads, ranks) -> Team:
         world = SHARED.get() if ranks is None else known(ranks)
     count = 1 if world is None else world.ranks
     if auto:
-        threads = max(1, min(cores(), GROUPS) // count)
+        threads = max(1, min(cores(), group_count(3 * bodies)) // count)
     if count * threads > GROUPS:
         times = f" of {threads} threads each" if threads > 1 else ""
         raise InputError(
-            f"A scene got {count} ranks{times}, and is cut into {GROUPS} groups of slabs; start "
+            f"A scene got {count} ranks{times}, and is cut into {GROUPS} groups of slabs at most; start "
             f"{GROUPS // threads} processes at most."
         )
     least = PAYS if auto else 0
