@@ -4,9 +4,9 @@ In a heap it is mostly single grains that gain, while the heap itself does not. 
 bodies: the impulses of a group have on its free bodies the power sum (u - u_free) . M u. Only the powers of the
 contacts of these groups are then added up.
 
-Each thread joins the bodies of its own groups of contacts, those of a sweep (`order`); so do processes that have
-different contacts, which then tell each other what they have joined (`gains_of_all`). Which groups of bodies may gain
-need not be exact. What decides is added up contact by contact in the order of the sweeps: no bit hangs on who did it.
+Each thread joins the bodies of its own groups of contacts, those of a sweep (`order`); processes that have different
+contacts do it their own way (`ranks.groups`). Which groups of bodies may gain need not be exact. What decides is added
+up contact by contact in the order of the sweeps: no bit hangs on who did it.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from numba import types
 from .._jit import kernel
 from .entries import BEYOND, PLACES, POWERS, TABLE, by_address, common, there
 from .equations.contract import ALL, GROUPS, SHARED, add_beyond, add_powers
-from .threads import Team, meet, part
+from .threads import meet, part
 
 ROUNDING = 1e-14  # of the powers summed without sign: not a gain
 SURE = 1e-9  # of the same, taken from the bodies: a loss of more than this is a loss
@@ -350,87 +350,3 @@ def gains(rows, free, kinds, kappa, one, room, meeting):
                     powers_of(kinds, at, (free, rows, plan.few[begin:end], room.seen, sums))
         factor, least = factors(sums)
     return room.groups[0], factor, least
-
-
-@kernel
-def joined(group, powers):
-    """What `find_own` has found, to be told: (n, 2) bodies and the rows that lead them, (g, 3) those and powers."""
-    follow, lead = 0, 0
-    for i in range(group.size):
-        if group[i] >= 0 and group[i] != i:
-            g = group[i] = group[group[i]]
-            powers[g, 0] += powers[i, 0]
-            powers[g, 1] += powers[i, 1]
-            powers[i, 1] = 0.0
-            follow += 1
-    for i in range(group.size):
-        lead += powers[i, 1] > 0.0
-    pairs, sums = np.empty((follow, 2), dtype=np.int32), np.empty((lead, 3))
-    for i in range(group.size - 1, -1, -1):
-        if group[i] >= 0 and group[i] != i:
-            follow -= 1
-            pairs[follow, 0], pairs[follow, 1] = i, group[i]
-        if powers[i, 1] > 0.0:
-            lead -= 1
-            sums[lead, 0], sums[lead, 1], sums[lead, 2] = i, powers[i, 0], powers[i, 1]
-    return pairs, sums
-
-
-@kernel
-def join_told(pairs, sums, own, group, powers):
-    """Groups and powers as `find_own` would have found them, from what all have told (`joined`)."""
-    group[:], powers[:] = own, 0.0
-    for k in range(pairs.shape[0]):
-        unite(pairs[k, 0], pairs[k, 1], group)
-    for k in range(sums.shape[0]):
-        i = int(sums[k, 0])
-        powers[i, 0] += sums[k, 1]
-        powers[i, 1] += sums[k, 2]
-
-
-@kernel
-def terms_of(free, rows, kinds, at, room, first, after):
-    """(n, 4) of contacts that may gain, in the groups of contacts from ``first`` on, before ``after``.
-
-    Each has its group of bodies, and what it adds to its sums.
-    """
-    kind, total, n = common(kinds, at), 0, 0
-    few, cuts, ends, seen = kind.plan.few, kind.plan.cuts, room.ends[at], room.seen
-    for group in range(first, after):
-        total += ends[group] - cuts[group]
-    out, sums, nobody = np.empty((total, 4)), np.zeros((1, 3)), np.zeros(seen.size, dtype=np.int32)
-    for group in range(first, after):
-        for k in range(cuts[group], ends[group]):
-            i, j = kind.a[few[k]], kind.b[few[k]]
-            sums[:] = 0.0
-            powers_of(kinds, at, (free, rows, few[k : k + 1], nobody, sums))
-            out[n, 0] = seen[i] if seen[i] >= 0 else seen[j]
-            out[n, 1], out[n, 2], out[n, 3] = sums[0, 0], sums[0, 1], sums[0, 2]
-            n += 1
-    return out
-
-
-@kernel
-def add_terms(terms, sums):
-    """Add the ``terms`` (n, 4) of `terms_of` to the ``sums`` (G, 3), one after the other."""
-    for n in range(terms.shape[0]):
-        g = int(terms[n, 0])
-        for c in range(3):
-            sums[g, c] += terms[n, 1 + c]
-
-
-def gains_of_all(team: Team, rows, free, kinds, kappa: float, room: Room) -> tuple:
-    """`gains` where each process has the contacts of its own groups, and all know the velocities.
-
-    Told are 8 bytes a body, 24 for each group of bodies with other powers than those on balls, and 32 for each contact
-    that may gain. All processes add them up alike, in the order of the sweeps: even groups, odd ones, the shared one.
-    """
-    alike, group = team.alike, room.groups[0]
-    known = alike.share(find_own, rows, kinds, False, room)
-    pairs, sums, unknown = team.tell(*joined(group, room.powers), np.zeros(int(not known)))
-    join_told(pairs, sums, room.own, group, room.powers)
-    count = alike.share(find_suspects, rows, free, kinds, kappa, False, not len(unknown), room)
-    parts, sums = ((0, GROUPS), (GROUPS, SHARED), (SHARED, ALL)), np.zeros((count, 3))
-    for terms in team.tell(*[terms_of(free, rows, kinds, k, room, *x) for k in range(len(kinds)) for x in parts]):
-        add_terms(terms, sums)
-    return group, *factors(sums)
