@@ -27,7 +27,7 @@ def progress_bar(simulation, count: int, wanted: bool | None):
             if now - last > 0.2 or done == count:
                 last, report = now, simulation.report
                 text = (
-                    f"t={simulation.time:.4g} {len(simulation.rows)} bodies {report.contacts} contacts "
+                    f"t={simulation.time:.4g} {len(simulation.roster.rows)} bodies {report.contacts} contacts "
                     f"{report.iterations} sweeps {report.residual:.0e}"
                 )
                 bar.update(task, completed=done, description=text)

@@ -109,6 +109,62 @@ def read(ranks, leaves=False):
         sim.step()
 
 
+def streams(ranks=None, **options):
+    """Two layers of disks on a floor that go past each other, so that bodies cross from process to process."""
+    scene = cd.Scene(gravity=(0.0, -9.81))
+    scene.material("m", density=1000.0, friction=0.3)
+    scene.add(cd.HalfPlane((0, 1)), material="m", fixed=True)
+    scene.add(cd.HalfPlane((-1, 0)), material="m", position=(4.5, 0), motion=cd.Drive(velocity=(-0.2, 0.0)))
+    scene.add_many(0.02, material="m", position=[(0.2 + 0.11 * k, -0.0195) for k in range(30)], fixed=True)
+    rng, x = np.random.default_rng(8), 0.041 * np.arange(100)
+    for layer, speed in enumerate((2.0, -2.0, 3.0)):
+        place = np.stack([x, np.full(100, 0.0208 + 0.0402 * layer)], axis=1)
+        scene.add_many(rng.uniform(0.018, 0.02, 100), material="m", position=place, velocity=(speed, 0.0))
+    return cd.Simulation(scene, time_step=H, ranks=ranks, solver="nlgs", tolerance=1e-2, **options)
+
+
+def digest(sim):
+    """The digits of the bodies, read by all processes."""
+    return [array.tobytes() for array in (sim.positions, sim.rotations, sim.velocities, sim.spins)]
+
+
+def apart(ranks, alone_asks=False):
+    """Between steps a process knows some bodies alone; all of them where all ask."""
+    alone, sim, guests, owners = streams(), streams(ranks), 0, set()
+    for step in range(95):
+        alone.step(), sim.step()
+        mine = sim.contact_set.apart
+        if mine is not None:
+            guests += len(mine._guests)
+            unknown = np.isnan(sim.roster.rows[:, 0])
+            known = ~unknown
+            assert np.array_equal(known[mine.known], np.ones(len(mine.known), dtype=bool))
+            assert unknown.any() and not unknown[mine.first : mine.after].any()
+            assert np.isnan(sim.roster.model.bodies.position[unknown]).all()
+            assert np.array_equal(sim.roster.rows[known], alone.rows[known])
+            owners.add(tuple(sim.roster.model.bodies.identity[mine.first : mine.after].tolist()))
+        assert (sim.ledger.kinetic, sim.report.message) == (alone.ledger.kinetic, alone.report.message)
+        if step % 9 == 0:
+            assert sim.energy.potential == alone.energy.potential
+            assert sim.contact_set.apart is mine  # energies are added up where bodies are
+        if step % 17 == 16:
+            assert mine is not None
+            assert digest(sim) == digest(alone) and sim.body(40).position.tolist() == alone.body(40).position.tolist()
+            assert sim.contact_set.apart is None
+    assert mine is not None and len(owners) > 1
+    assert sum(ranks.allgather(guests)) > 50  # bodies that are swept by another process than has them
+    for one in (alone, sim):
+        one.force(50, force=(0.0, 3.0))  # from now on all bodies are known at the begin of a step
+        one.step(), one.step()
+        one.remove(np.arange(60, 70)), one.add(cd.Disk(0.02), material="m", position=(1.0, 0.5))
+        one.step()
+    assert digest(sim) == digest(alone) and sim.energy == alone.energy
+    sim.step()
+    if ranks.Get_rank() == 0 or not alone_asks:
+        sim.positions.sum()
+    sim.step()
+
+
 class Reader:
     """A recorder that reads contacts, on the process that records."""
 
@@ -159,6 +215,8 @@ def main(job, *arguments):
             unlike(comm)
         elif job == "read":
             read(comm, *arguments)
+        elif job == "apart":
+            apart(comm, *arguments)
         elif job == "idle":
             wide = scene()
             wide.add(cd.Disk(0.6), material="m", position=(0.0, 1.5))

@@ -14,7 +14,9 @@ from contactdynamics.rigid import contact_set, gains, motion, restraint
 from contactdynamics.rigid.entries import table
 from contactdynamics.rigid.equations import diagonal, diagonal_measure, diagonal_rows, held
 from contactdynamics.rigid.equations.contract import ALL, GROUPS, Kind, Mobility
+from contactdynamics.rigid.ranks import domains
 from contactdynamics.rigid.ranks.domains import first_group
+from contactdynamics.rigid.ranks.team import RankTeam
 from contactdynamics.rigid.step_solver import StepSolver
 from contactdynamics.rigid.threads import ALONE, Team
 
@@ -307,15 +309,23 @@ def test_a_ball_between_plates_that_close_is_not_called_solved(solver):
     assert sim.report.residual <= 1e-3 and not sim.report.converged and sim.report.left > 1.0
 
 
-class Player(Team):
-    """One of several processes that are played by threads: what they tell each other lies on a table."""
+class Player(RankTeam):
+    """One of several processes that are played by threads: what they tell each other lies on a table.
 
-    several = divided = True
+    Its contacts act on its ``own`` bodies, some of which ``others`` have too.
+    """
 
-    def __init__(self, rank, played):
-        super().__init__(1)
-        self.rank, (self.table, self.barrier) = rank, played
+    divided = True
+
+    def __init__(self, rank, played, own, others):
+        Team.__init__(self, 1)
+        self.rank, (self.table, self.barrier), self._room = rank, played, None
         self.before = np.zeros(ALL)  # contacts of others before those of each group
+        shared = domains.Border(own[np.isin(own, np.concatenate(others))], [], np.zeros(0))
+        pushed = own[~np.isin(own, np.concatenate([own[:0], *others[:rank]]))]  # the first of them answers for a body
+        self._own = domains.Domains(own, (shared, shared._replace(bodies=own[:0])), pushed, None, None)
+
+    alike = property(lambda self: self)
 
     def tell(self, *arrays):
         self.table[self.rank] = arrays
@@ -323,6 +333,12 @@ class Player(Team):
         told = [np.concatenate(some) for some in zip(*self.table, strict=True)]
         self.barrier.wait(60)
         return told
+
+    def any(self, flag):
+        return bool(self.tell(np.array([flag]))[0].any())
+
+    def touched(self):
+        return int(self.tell(np.array([len(self._own.pushed)]))[0].sum())
 
     def add_up(self, array):
         array[:] = self.tell(array[None])[0].sum(axis=0)
@@ -339,16 +355,16 @@ def parted(kind, rank, ranks):
 
 
 def restrained_by(team, kinds, rows, free, sums):
-    """Groups, factors, and the sums of the residual corrected by what is restrained; velocities and impulses then."""
+    """The sums of the residual corrected by what is restrained; factors of the bodies, velocities and impulses then."""
     tab, room, rows = table(kinds), gains.room(rows, 1, team.threads), rows.copy()
     pushes, sums = np.zeros(2 * GROUPS), sums.copy()
     if team.divided:
-        group, factor, least = gains.gains_of_all(team, rows, free, tab, room)
+        group, factor, least = team.gains(rows, free, tab, room)
     else:
         group, factor, least = team.share(gains.gains, rows, free, tab, False, room)
     contacts, plan = kinds[0]
     some = [restraint.restrained(plan.few, plan.cuts, room.ends[0], contacts.a, contacts.b, group, factor)]
-    bodies = restraint.slowed(rows, group, factor)
+    bodies = team.slowed(group, factor) if team.divided else restraint.slowed(rows, group, factor)
     alone = restraint.Restrained(rows, free, PLANE, tab, some, bodies, team)
     well = [restraint.tally(alone, sums, pushes, -1.0)]
     held.shrink(some[0][0], contacts.a, contacts.b, group, factor, contacts.row[:, diagonal_rows.PX :])
@@ -358,8 +374,8 @@ def restrained_by(team, kinds, rows, free, sums):
     solver = StepSolver(1)
     solver._scratch = SimpleNamespace(movable=np.flatnonzero(rows[:, 6]))
     touched = solver._touched(SimpleNamespace(resting=[], count=0, rows=rows, kinds=kinds, team=team))
-    bits = group.tobytes(), factor.tobytes(), least, rows.tobytes(), pushes.tobytes(), well, touched, *found
-    return bits, contacts.row.copy()
+    factors = np.where(group >= 0, np.append(factor, 1.0)[group], 1.0)
+    return (least < 1.0, pushes.tobytes(), well, touched, *found), factors, rows, contacts.row.copy()
 
 
 @pytest.mark.filterwarnings("ignore::contactdynamics.errors.StepWarning")
@@ -387,17 +403,22 @@ def test_what_has_only_its_own_contacts_finds_the_same(make, monkeypatch):
             some = every[begin:end]
             sums[0, g] = diagonal_measure.measure_contacts(rows, PLANE, whole.contacts, some, whole.plan.shares)
         parts = {ranks: [parted(whole, k, ranks) for k in range(ranks)] for ranks in (2, 3)}
-        bits, impulses = restrained_by(ALONE, (parted(whole, 0, 1)[0],), rows, free, sums)
-        assert restrained_by(Team(3), (parted(whole, 0, 1)[0],), rows, free, sums)[0] == bits
-        least.append(bits[2])
+        bits, factors, after, impulses = restrained_by(ALONE, (parted(whole, 0, 1)[0],), rows, free, sums)
+        threads = restrained_by(Team(3), (parted(whole, 0, 1)[0],), rows, free, sums)
+        assert threads[0] == bits and np.array_equal(threads[1], factors) and np.array_equal(threads[2], after)
+        least.append(factors.min())
         for ranks, kinds in parts.items():
             played = [None] * ranks, threading.Barrier(ranks)
-            given = [(Player(k, played), (kinds[k][0],), rows, free, sums) for k in range(ranks)]
+            acted = [np.unique(np.concatenate([kind.contacts.a, kind.contacts.b])) for (kind, _) in kinds]
+            acted = [some[rows[some, 6] > 0.0].astype(np.uint32) for some in acted]
+            others = [[acted[n] if n != k else acted[k][:0] for n in range(ranks)] for k in range(ranks)]
+            given = [(Player(k, played, acted[k], others[k]), (kinds[k][0],), rows, free, sums) for k in range(ranks)]
             with ThreadPoolExecutor(ranks) as pool:
                 found = list(pool.map(lambda one: restrained_by(*one), given))
             together = np.empty_like(impulses)
-            for (_, which), (same, own) in zip(kinds, found, strict=True):
+            for (_, which), own, (same, by, then, pushed) in zip(kinds, acted, found, strict=True):
                 assert same == bits
-                together[which] = own
+                assert np.array_equal(by[own], factors[own]) and np.array_equal(then[own], after[own])
+                together[which] = pushed
             assert np.array_equal(together, impulses)
     assert len(least) > 2 and min(least) < 1.0

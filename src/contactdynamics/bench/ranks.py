@@ -56,7 +56,8 @@ def child(grains: int, layers: int, steps: int, threads: int, tolerance: float, 
     rng, free = np.random.default_rng(4), np.flatnonzero(sim.rows[:, 6] > 0.0)
     walls, cpu, sweeps, seconds, before = [], 0.0, 0, dict.fromkeys(sim.seconds, 0.0), (0, 0, 0.0)
     for step in range(steps + 1):
-        sim.rows[free, :3] += KICK * heaps.GRAVITY * sim.time_step * rng.uniform(-1, 1, (len(free), 3))
+        # Not `sim.rows`, which would put all bodies together: each process kicks those that it knows.
+        sim.roster.rows[free, :3] += KICK * heaps.GRAVITY * sim.time_step * rng.uniform(-1, 1, (len(free), 3))
         if comm is not None:
             world = sim._team.world
             before = (world.messages, world.bytes, world.waited) if step == 1 else before
@@ -68,7 +69,7 @@ def child(grains: int, layers: int, steps: int, threads: int, tolerance: float, 
             cpu += time.process_time() - used
             sweeps += done.report.iterations
             seconds = {stage: seconds[stage] + value for stage, value in done.seconds.items()}
-    met = sim.contact_set
+    after, met = () if comm is None else (world.messages, world.bytes, world.waited), sim.contact_set
     told = {
         "wall": float(np.median(walls)), "best": min(walls), "cpu": cpu / steps, "sweeps": sweeps / steps,
         "contacts": done.contacts, "bodies": len(free),
@@ -79,7 +80,6 @@ def child(grains: int, layers: int, steps: int, threads: int, tolerance: float, 
         "state": zlib.crc32(sim.bodies.position.tobytes(), zlib.crc32(sim.rows.tobytes())),
     }  # fmt: skip
     if comm is not None:
-        after = (world.messages, world.bytes, world.waited)
         names = ("messages", "bytes", "waited")
         told |= {name: (b - a) / steps for name, a, b in zip(names, before, after, strict=True)}
     everyone = [told] if comm is None else comm.gather(told)

@@ -1,37 +1,34 @@
 """A model of what a step costs on many processes, from what `cdyn bench ranks` has measured on few.
 
-Three ways to divide a scene: *built*, processes have contacts of their own, by the slabs of the sweeps, and know all
-bodies in the end; *slabs*, they would divide bodies as well; *blocks*, they would do so in all three directions. Only
-the first one exists. A cube of grains of one size, S sweeps a step, work divided evenly:
+Two ways to divide a scene: *built*, processes have contacts and bodies of their own, by the slabs of the sweeps;
+*blocks*, they would divide them in all three directions. Only the first one exists. A cube of grains of one size, S
+sweeps a step, work divided evenly:
 
     one      T = r N + S c k N
-    built    T = s N + (T(one) - s N) / p + S x + 56 N / b     p <= N^(1/3) / 4: two slabs, two diameters each
-    slabs    T = T(one) / p + S x                              the same
-    blocks   T = T(one) / p + S x                              1000 grains a process
+    built    T = T(one) / p + S x     p <= N^(1/3) / 4: two slabs, two diameters each
+    blocks   T = T(one) / p + S x     1000 grains a process
 
     x = (R + log2 p) a + 48 B / b
 
-c: a contact in a sweep, k contacts a grain, r: all else, for a grain and a step; s: what processes do alike, with what
-the exchange takes of them. The exchange x of a sweep has R rounds of messages, of even and odd slabs or of 8 colours of
-blocks, and a sum over all processes; B grains are on the borders of a process, two cuts of N^(2/3) or six faces of
-(N / p)^(2/3), 48 bytes each. a: latency, b: bandwidth of a process. Last in *built*: what all get to know.
+c: a contact in a sweep, k contacts a grain, r: all else, for a grain and a step. The exchange x of a sweep has R rounds
+of messages, of even and odd slabs or of 8 colours of blocks, and a sum over all processes; B grains are on the borders
+of a process, two cuts of N^(2/3) or six faces of (N / p)^(2/3), 48 bytes each. a: latency, b: bandwidth of a process.
 """
 
 import math
 from typing import NamedTuple
 
-ROW, TOLD = 48.0, 56.0  # bytes of a body in a message; of all that is told of a body, with what it hangs together with
-WAYS = ("built", "slabs", "blocks")
+ROW = 48.0  # bytes of a body in a message
+WAYS = ("built", "blocks")
 
 
 class Costs(NamedTuple):
-    """What was measured on one process, and on two."""
+    """What was measured on one process."""
 
     contact: float  # s, one contact in one sweep
     rest: float  # s, all else, for a grain and a step
     contacts: float  # for a grain
     sweeps: float  # a step
-    alike: float = 0.0  # s, for a grain and a step, what all processes do
 
 
 class Network(NamedTuple):
@@ -47,14 +44,12 @@ class Network(NamedTuple):
 NETWORKS = (Network("Slingshot, 64 cores a port", 2e-6, 25e9 / 64), Network("SeaStar, one core a node", 5e-6, 1.5e9))
 
 
-def fitted(one: dict, two: list[dict] | None = None) -> Costs:
-    """The costs from the steps of one process and of each of two, as `bench.ranks` tells them."""
+def fitted(one: dict) -> Costs:
+    """The costs from the steps of one process, as `bench.ranks` tells them."""
     seconds, grains = one["seconds"], one["bodies"]
     rest = sum(seconds.values()) - seconds["solve"]
     contact = seconds["solve"] / (one["sweeps"] * one["contacts"])
-    # motion at least: two processes have two caches, and may take less together than one
-    both = max(2.0 * max(told["cpu"] for told in two) - one["cpu"], seconds.get("integrate", 0.0)) if two else 0.0
-    return Costs(contact, rest / grains, one["contacts"] / grains, one["sweeps"], max(0.0, both / grains))
+    return Costs(contact, rest / grains, one["contacts"] / grains, one["sweeps"])
 
 
 def most(way: str, grains: float) -> float:
@@ -69,10 +64,7 @@ def step_seconds(way: str, costs: Costs, network: Network, grains: float, proces
         return alone
     rounds, border = (8, 6 * own ** (2 / 3)) if way == "blocks" else (2, 2 * grains ** (2 / 3))
     exchange = (rounds + math.log2(processes)) * network.latency + ROW * border / network.bandwidth
-    if way != "built":
-        return alone / processes + costs.sweeps * exchange
-    alike, told = costs.alike * grains, TOLD * grains / network.bandwidth
-    return alike + (alone - alike) / processes + costs.sweeps * exchange + told
+    return alone / processes + costs.sweeps * exchange
 
 
 def efficiency(way: str, costs: Costs, network: Network, grains: float, processes: float) -> float:
@@ -86,9 +78,9 @@ def draw(results: dict, out) -> None:
     import matplotlib.pyplot as plt
 
     cases = results["cases"]
-    costs = fitted(cases["1 process"][0], cases.get("2 processes"))
+    costs = fitted(cases["1 process"][0])
     figure, (strong, weak) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-    colours, lines = {"built": "C3", "slabs": "C1", "blocks": "C0"}, ("-", "--")
+    colours, lines = {"built": "C3", "blocks": "C0"}, ("-", "--")
     for network, line in zip(NETWORKS, lines, strict=True):
         for way in WAYS:
             count = [2.0**n for n in range(1, 18) if 2.0**n <= most(way, 1e9)]

@@ -64,23 +64,34 @@ class Access:
         """The kinetic energy of the free bodies and of the cell, J."""
         return self.roster.kinetic() + (self.cell_motion.kinetic if self._cell_moves else 0.0)
 
+    def _potential(self) -> float:
+        """Energy of gravity and springs, J; where processes know a part of the bodies each, all of them must ask."""
+        apart = self.contact_set.apart
+        if apart is not None and self.loading.alone:
+            return apart.potential(self._columns, np.ascontiguousarray(self.roster.model.gravity, dtype=float))
+        self.contact_set.know_bodies()
+        return self.loading.potential()
+
     @property
     def model(self) -> Model:
-        """The arrays that kernels read."""
+        """The arrays that kernels read; where processes know a part of the bodies each, all of them must ask."""
+        self.contact_set.know_bodies()
         return self.roster.model
 
     @property
     def bodies(self) -> Bodies:
         """The table of bodies, row by row; velocities are in `rows`."""
-        return self.roster.model.bodies
+        return self.model.bodies
 
     @property
     def rows(self) -> np.ndarray:
         """(N, 8) velocities: see `equations.contract`."""
+        self.contact_set.know_bodies()
         return self.roster.rows
 
     def by_number(self) -> Tables:
         """Bodies and their parts in the order of their numbers, as the user, frames and files have them."""
+        self.contact_set.know_bodies()
         return self.roster.by_number()
 
     @property
@@ -98,7 +109,7 @@ class Access:
     # ---- what the user reads ---------------------------------------------------------------------------------------
 
     def _flat(self, array):
-        return array[self.roster.order, : self.model.dimension]
+        return array[self.roster.order, : self.scene.dimension]
 
     @explained
     def body(self, number: int) -> Body:
@@ -113,10 +124,10 @@ class Access:
         if row is None:
             known = is_number(number) and 0 <= number < self.scene.count and int(number) == number
             raise InputError(
-                f"Body {number} {'was removed' if known else 'never was'}; sim.identities lists the {len(self.rows)} "
-                "numbers of the bodies present."
+                f"Body {number} {'was removed' if known else 'never was'}; sim.identities lists the "
+                f"{len(self.roster.rows)} numbers of the bodies present."
             )
-        flat, d = self.model.dimension == 2, self.model.dimension
+        flat, d = self.scene.dimension == 2, self.scene.dimension
         if name == "position":
             return read_only(self.bodies.position[row, :d])
         if name == "velocity":
@@ -127,12 +138,12 @@ class Access:
         if name == "rotation":
             q = quaternions.product(self.bodies.orientation[row], quaternions.conjugate(self.bodies.principal[row]))
             return read_only(np.angle((q[0] + 1j * q[3]) ** 2) if flat else q)
-        return read_only(getattr(self.bodies, name)[row])
+        return read_only(getattr(self.roster.model.bodies, name)[row])
 
     @property
     def identities(self) -> np.ndarray:
         """(N,) the numbers that `Scene.add` gave to the bodies, row by row."""
-        return self.bodies.identity[self.roster.order]
+        return self.roster.model.bodies.identity[self.roster.order]
 
     @property
     def positions(self) -> np.ndarray:
@@ -145,7 +156,7 @@ class Access:
         q = quaternions.product(self.bodies.orientation, quaternions.conjugate(self.bodies.principal))[
             self.roster.order
         ]
-        if self.model.dimension == 3:
+        if self.scene.dimension == 3:
             return q
         return np.angle((q[:, 0] + 1j * q[:, 3]) ** 2)
 
@@ -158,7 +169,7 @@ class Access:
     def spins(self) -> np.ndarray:
         """(N, 3) in space in 3D, (N,) in 2D; rad/s."""
         spin = (self.rows[:, 3:6] / self.rows[:, 7:])[self.roster.order]
-        return spin if self.model.dimension == 3 else spin[:, 2]
+        return spin if self.scene.dimension == 3 else spin[:, 2]
 
     @property
     def cell(self) -> CellView | None:
@@ -168,12 +179,13 @@ class Access:
     @property
     def contacts(self) -> Contacts:
         """The active contacts of the last step: of balls and planes, then of polygons."""
-        return self.contact_set.described(self.model, self.rows)
+        self.contact_set.whole()
+        return self.contact_set.described(self.roster.model, self.roster.rows)
 
     @property
     def energy(self) -> Energy:
         """The ledger so far."""
-        return self.ledger.energy(self.loading.potential())
+        return self.ledger.energy(self._potential())
 
     # ---- bodies that come and go -----------------------------------------------------------------------------------
 
@@ -200,6 +212,7 @@ class Access:
 
     def _take_new_blocks(self):
         """Append what the scene got since the last time; new bodies enter the ledger with their energy."""
+        self.contact_set.know_bodies()
         scene, lists = self.scene, self.contact_set.near.lists
         scene.check_new(scene.blocks[self._taken :])
         if scene.changed_materials:  # first: it may refuse
@@ -235,6 +248,7 @@ class Access:
             self._take_laws()
 
     def _take_laws(self):
+        self.contact_set.know_bodies()
         self._take_table()
         self.derive()
 
@@ -264,7 +278,7 @@ class Access:
     @property
     def gravity(self) -> np.ndarray:
         """(d,) at the present time, m/s^2; set to a vector, profile or function of time: acts from the next step."""
-        return read_only(self.model.gravity[: self.model.dimension])
+        return read_only(self.roster.model.gravity[: self.scene.dimension])
 
     @gravity.setter
     def gravity(self, value):
@@ -279,7 +293,7 @@ class Access:
         gone = [self.roster.row(int(i)) if is_whole(i) else None for i in asked]
         if None in gone:
             raise InputError(
-                f"remove got a number of no present body; sim.identities lists the {len(self.rows)} present."
+                f"remove got a number of no present body; sim.identities lists the {len(self.roster.rows)} present."
             )
         stay = np.ones(len(self.rows), dtype=bool)
         stay[gone] = False
@@ -294,6 +308,7 @@ class Access:
 
     def _state(self) -> questions.State:
         anticipate = self.penetration == "anticipate"
+        self.contact_set.know_bodies()
         return questions.State(self.roster, self.loading, self.contact_set, self.time, self.time_step, anticipate,
                                self.cell_motion)  # fmt: skip
 

@@ -94,37 +94,54 @@ def turn_balls(orientation, some, count, c):
             turn(orientation, at, c[BX + i], c[BY + i], c[BZ + i])
 
 
+@kernel(inline=True)
+def add_ball(sums, i, before, rows, mass, gravity, kappa, h):
+    """The ``sums`` of `motion.energies` with the free homogeneous ball ``i`` on which gravity alone acts."""
+    first, last, work = sums
+    ux, uy, uz, ax, ay, az = before[i, 0], before[i, 1], before[i, 2], before[i, 3], before[i, 4], before[i, 5]
+    vx, vy, vz, bx, by, bz = rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4], rows[i, 5]
+    m = 0.5 * mass[i]
+    return (
+        first + m * (ux * ux + uy * uy + uz * uz + (ax * ax + ay * ay + az * az) / kappa),
+        last + m * (vx * vx + vy * vy + vz * vz + (bx * bx + by * by + bz * bz) / kappa),
+        work + m * h * (gravity[0] * (ux + vx) + gravity[1] * (uy + vy) + gravity[2] * (uz + vz)),
+    )
+
+
+@kernel(inline=True)
+def note_turn(c, some, count, i, before, rows, half):
+    """Enter ball ``i`` and the two halves of its turn among those that are turned together."""
+    f = half / rows[i, 7]
+    some[count] = i
+    c[AX + count], c[AY + count], c[AZ + count] = f * before[i, 3], f * before[i, 4], f * before[i, 5]
+    c[BX + count], c[BY + count], c[BZ + count] = f * rows[i, 3], f * rows[i, 4], f * rows[i, 5]
+
+
 @kernel
-def arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, begin, end, some, c):
-    """`arrive` of the bodies from ``begin`` on, before ``end``; ``some`` (SOME,) and the columns ``c`` are scratch."""
+def arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, begin, end, sums, some, c):
+    """`arrive` of the bodies from ``begin`` on, before ``end``, with their ``sums``.
+
+    ``some`` (SOME,) and the columns ``c`` are scratch.
+    """
     position, orientation, kind, mass, inertia, held, balls = bodies
-    half, count, gx, gy, gz = 0.5 * h, np.uint64(0), h * gravity[0], h * gravity[1], h * gravity[2]
-    first, last, work, spin = 0.0, 0.0, 0.0, 1.0 / kappa
+    half, count = 0.5 * h, np.uint64(0)
     for i in range(np.uint64(begin), np.uint64(end)):
         if kind[i] == FIXED:
             continue
         move(position, i, rows, half)
-        f = half / rows[i, 7]
-        ax, ay, az, bx, by, bz = before[i, 3], before[i, 4], before[i, 5], rows[i, 3], rows[i, 4], rows[i, 5]
         if balls[i] and alone and late:
-            ux, uy, uz, vx, vy, vz = before[i, 0], before[i, 1], before[i, 2], rows[i, 0], rows[i, 1], rows[i, 2]
-            m = 0.5 * mass[i]
-            first += m * (ux * ux + uy * uy + uz * uz + spin * (ax * ax + ay * ay + az * az))
-            last += m * (vx * vx + vy * vy + vz * vz + spin * (bx * bx + by * by + bz * bz))
-            work += m * (gx * (ux + vx) + gy * (uy + vy) + gz * (uz + vz))
-            some[count] = i
-            c[AX + count], c[AY + count], c[AZ + count] = f * ax, f * ay, f * az
-            c[BX + count], c[BY + count], c[BZ + count] = f * bx, f * by, f * bz
+            sums = add_ball(sums, i, before, rows, mass, gravity, kappa, h)
+            note_turn(c, some, count, i, before, rows, half)
             count += np.uint64(1)
             continue
         if kind[i] == FREE:
-            sums = first, last, work
-            first, last, work = add_energies(sums, i, before, free, rows, mass, inertia, orientation, held)
+            sums = add_energies(sums, i, before, free, rows, mass, inertia, orientation, held)
+        f = half / rows[i, 7]
         if late:
-            turn(orientation, i, f * ax, f * ay, f * az)
-        turn(orientation, i, f * bx, f * by, f * bz)
+            turn(orientation, i, f * before[i, 3], f * before[i, 4], f * before[i, 5])
+        turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
     turn_balls(orientation, some, count, c)
-    return first, last, work
+    return sums
 
 
 @kernel
@@ -137,12 +154,11 @@ def arrive(bodies, rows, before, free, gravity, kappa, h, alone, late, parts, me
     first, after = part(BLOCKS, meeting)
     for k in range(first, after):
         begin, end = block(bodies[2].size, k)
-        x, y, z = 0.0, 0.0, 0.0
+        sums = 0.0, 0.0, 0.0
         for at in range(begin, end, SOME):
             to = min(at + SOME, end)
-            sums = arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, at, to, some, c)
-            x, y, z = x + sums[0], y + sums[1], z + sums[2]
-        parts[k, 0], parts[k, 1], parts[k, 2] = x, y, z
+            sums = arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, at, to, sums, some, c)
+        parts[k, 0], parts[k, 1], parts[k, 2] = sums
     meet(meeting, rows)
     x, y, z = 0.0, 0.0, 0.0
     for k in range(BLOCKS):

@@ -43,6 +43,8 @@ class ContactSet(Kinds):
 
     team: Team = ALONE  # who shares the work: given to searches, equations and solvers, as far as it is worth it
     _division = None  # of the contacts over processes: see `ranks.division`
+    _apart = None  # of the bodies: see `ranks.apart`
+    apart = None  # the same, while this process knows a part of them alone: see `know_bodies`
     _last_count = None  # contacts of the last step
     _swept_apart = False  # whether the equations have those of this process alone
 
@@ -60,7 +62,13 @@ class ContactSet(Kinds):
         """Find the active contacts at the present positions."""
         team = self._lookers(rows)
         self._cut(len(model.balls.radius))
-        self.near.look(model, rows, step.h, step.anticipate, team)
+        if self.apart is None:
+            self.near.look(model, rows, step.h, step.anticipate, team)
+        else:
+            self.apart.place(model)
+            self.apart.follow(rows, step.h, step.anticipate)
+        if self._shared and self.apart is None:
+            self._apart.begin(model, step, rows, self.near, self._division.cuts)
         self._find(model, Outlook(step.before, rows, step.h, step.slack, step.anticipate, False), team)
 
     def _lookers(self, rows) -> Team:
@@ -80,10 +88,10 @@ class ContactSet(Kinds):
             and all(search.divisible for search in self.searches)
         )
         if shared and self._division is None:
-            self._division = self.team.division()
+            self._division, self._apart, self.near.any = self.team.division(), self.team.apart(self), self.team.any
         if self.divided and not (shared and self._division.fits(balls)):
             self.whole()
-        self.near.span = self._division.span(balls) if shared else (0, balls)
+        self.near.span, self.near.shares = self._division.span(balls) if shared else ((0, balls), ())
         self._shared = shared
 
     def _find(self, model, outlook: Outlook, team: Team) -> int:
@@ -102,11 +110,18 @@ class ContactSet(Kinds):
         """Whether this process knows a part of the contacts alone: see `whole`."""
         return self._division is not None and self._division.active
 
+    def know_bodies(self) -> None:
+        """Know all bodies, here as in one process; all processes must ask, each time."""
+        if self.apart is not None:
+            self.apart.whole()
+
     def whole(self) -> None:
-        """Know all contacts, here as in one process; all processes must ask, each time."""
+        """Know all contacts and bodies, here as in one process; all processes must ask, each time."""
         if not self.divided:
+            self.know_bodies()
             return
-        self.team.ask_all()
+        self.team.ask_all("reads contacts")
+        self._apart.gather()
         if self._swept_apart:
             self._division.whole_contacts(self._active[0])
         self._swept_apart = self.team.divided = False
@@ -116,7 +131,7 @@ class ContactSet(Kinds):
         """A copy that goes on with the memory, in arrays of its own, alike on all processes: see `Kinds.trial`."""
         self.whole()
         other = super().trial()
-        other.team, other._division = self.team.alike, None
+        other.team, other._division, other._apart, other.near.any = self.team.alike, None, None, bool
         return other
 
     def _pairs(self, search):
@@ -215,12 +230,12 @@ class ContactSet(Kinds):
         """`fill` of the contacts that this process sweeps, which it gets from those that have found them."""
         only, search, team, division = self.equations[0], self.searches[0], self.team, self._division
         self._active, self._homes, self._team, self.count = [only], [search], team, division.count
-        place, tray_ = model.bodies.position, self._tray_of(rows, team)
-        division.cut(place, rows, self.near.reach, search.found, tray_, tray_.counts.shape[1], team.alike)
-        mine = division.send_out(search.found, tray_.home)
+        place, tray_, apart = model.bodies.position, self._tray_of(rows, team), self._apart
+        division.cut(place, rows, apart.known, self.near.reach, search.found, tray_, tray_.counts.shape[1], team.alike)
+        mine = division.send_out(search.found, tray_.home, apart)
         plans, candidates = (only.make_room(len(mine.a)),), (Candidates(mine.a, mine.b, mine.gap, mine.kind),)
         team.alike.share(self._arrange_own.call, candidates, division.slabs.count, plans, self._numbers, tray_, rows)
-        team.divide(rows, tray_, division.slabs.cuts - plans[0].cuts)
+        team.take(apart.domains(mine.a, mine.b, tray_), division.slabs.cuts - plans[0].cuts)
         team.tell_idle([division.slabs.cuts])
         self._swept_apart, self._as_found = True, None
         scale = only.fill(model, self.near, mine, step, rows, mobility, team)
@@ -242,6 +257,8 @@ class ContactSet(Kinds):
                     self._gathered if self._swept_apart else None,
                 ))  # fmt: skip
                 worst = self._place(found)
+                if self.apart is not None:
+                    self.apart.spread()
                 sweeps, steps = sweeps + found.iterations, steps + answer.iterations
             begun = [search.status.copy() for search in self.searches] if step.anticipate else []
             cone = self._store(rows, mobility, settings.tolerance)
@@ -252,7 +269,10 @@ class ContactSet(Kinds):
                     sweeps + steps, found.residual, found.left, worst, found.bipotential, cone, framed, steps,
                     answer.told,
                 )  # fmt: skip
-            rows[:] = step.free
+            if self.apart is None:
+                rows[:] = step.free
+            else:
+                self.apart.start_again()
 
     def _gathered(self, filled: Filled) -> Filled:
         """The same with the contacts of all processes, from now on known everywhere."""
@@ -289,16 +309,23 @@ class ContactSet(Kinds):
         They are then solved again with the status ``begun`` that the pairs had at the start of the step.
         """
         team = self._lookers(rows)
-        self.near.follow(rows, step.h, True, step.free, team)
+        if self.apart is None:
+            self.near.follow(rows, step.h, True, step.free, team)
+        else:
+            self.apart.follow(rows, step.h, True, step.free)
         if not self.team.any(any(search.may_close(self.near, rows, step.h) for search in self.searches)):
             return False
         if self.divided:
             self._division.bring_back(self.searches[0].found)
         ended, known = [search.status.copy() for search in self.searches], sum(self._counts.values())
         self._set_status(begun)
-        old = self.searches[0].found
+        old, divided = self.searches[0].found, self.divided
         if self._find(model, Outlook(rows, rows, step.h, 0.0, True, True), team) > known:
+            if self._shared and self.apart is None:
+                self._apart.begin(model, step, rows, self.near, self._division.cuts)
             return True
+        if self._shared and not divided:  # all contacts were solved together, and are known everywhere
+            self.searches[0].found, self._division.active, self.team.divided = old, False, False
         self._set_status(ended)
         if self._swept_apart:
             self._division.found_again(old, self.searches[0].found)

@@ -4,9 +4,9 @@ In a heap it is mostly single grains that gain, while the heap itself does not. 
 powers that the last look at the residual has left with its contacts. Only the contacts of these groups are then
 measured again.
 
-Each thread joins the bodies of its own groups of contacts, those of a sweep (`order`); so do processes that have
-different contacts, which then tell each other what they have joined (`gains_of_all`). Which groups of bodies may gain
-need not be exact. What decides is added up contact by contact in the order of the sweeps: no bit hangs on who did it.
+Each thread joins the bodies of its own groups of contacts, those of a sweep (`order`); processes that have different
+contacts do it their own way (`ranks.groups`). Which groups of bodies may gain need not be exact. What decides is added
+up contact by contact in the order of the sweeps: no bit hangs on who did it.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from numba import types
 from .._jit import kernel
 from .entries import KNOWN, PLACES, POWERS, TABLE, by_address, common, there
 from .equations.contract import ALL, GROUPS, SHARED, add_known, add_powers
-from .threads import Team, meet, part
+from .threads import meet, part
 
 ROUNDING = 1e-14  # of the powers summed without sign: not a gain
 HOOKS = 1  # rounds over all contacts before they are joined one by one
@@ -324,104 +324,3 @@ def gains(rows, free, kinds, one, room, meeting):
                     powers_of(kinds, at, (free, rows, plan.few[begin:end], room.seen, sums))
         factor, least = factors(sums)
     return group, factor, least
-
-
-@kernel
-def joined(group):
-    """(n, 2) the bodies that follow others by the contacts of this process, and those that they follow."""
-    look_up(group)
-    count = 0
-    for i in range(group.size):
-        count += group[i] >= 0 and group[i] != i
-    pairs = np.empty((count, 2), dtype=np.int32)
-    for i in range(group.size - 1, -1, -1):
-        if group[i] >= 0 and group[i] != i:
-            count -= 1
-            pairs[count, 0], pairs[count, 1] = i, group[i]
-    return pairs
-
-
-@kernel
-def join_told(pairs, own, group):
-    """Number the groups as `gains` would have found them, from what all have told (`joined`); returns their count."""
-    group[:] = own
-    for k in range(pairs.shape[0]):
-        unite(pairs[k, 0], pairs[k, 1], group)
-    return label(group)
-
-
-@kernel
-def added(sums):
-    """(n, 3) those of the groups that have powers, by the ``sums`` (threads, G, 2) of this process, and these."""
-    count = 0
-    for g in range(sums.shape[1]):
-        for thread in range(1, sums.shape[0]):
-            sums[0, g, 0] += sums[thread, g, 0]
-            sums[0, g, 1] += sums[thread, g, 1]
-        count += sums[0, g, 1] > 0.0
-    out = np.empty((count, 3))
-    for g in range(sums.shape[1] - 1, -1, -1):
-        if sums[0, g, 1] > 0.0:
-            count -= 1
-            out[count, 0], out[count, 1], out[count, 2] = g, sums[0, g, 0], sums[0, g, 1]
-    return out
-
-
-@kernel
-def add_told(told, sums):
-    """Put what all have told (`added`) into ``sums`` (threads, G, 2)."""
-    sums[:] = 0.0
-    for n in range(told.shape[0]):
-        g = int(told[n, 0])
-        sums[0, g, 0] += told[n, 1]
-        sums[0, g, 1] += told[n, 2]
-
-
-@kernel
-def terms_of(free, rows, kinds, at, room, first, after):
-    """(n, 4) of contacts that may gain, in the groups of contacts from ``first`` on, before ``after``.
-
-    Each has its group of bodies, and what it adds to its sums.
-    """
-    kind, total, n = common(kinds, at), 0, 0
-    few, cuts, ends, seen = kind.plan.few, kind.plan.cuts, room.ends[at], room.seen
-    for group in range(first, after):
-        total += ends[group] - cuts[group]
-    out, sums, nobody = np.empty((total, 4)), np.zeros((1, 3)), np.zeros(seen.size, dtype=np.int32)
-    for group in range(first, after):
-        for k in range(cuts[group], ends[group]):
-            i, j = kind.a[few[k]], kind.b[few[k]]
-            sums[:] = 0.0
-            powers_of(kinds, at, (free, rows, few[k : k + 1], nobody, sums))
-            out[n, 0] = seen[i] if seen[i] >= 0 else seen[j]
-            out[n, 1], out[n, 2], out[n, 3] = sums[0, 0], sums[0, 1], sums[0, 2]
-            n += 1
-    return out
-
-
-@kernel
-def add_terms(terms, sums):
-    """Add the ``terms`` (n, 4) of `terms_of` to the ``sums`` (G, 3), one after the other."""
-    for n in range(terms.shape[0]):
-        g = int(terms[n, 0])
-        for c in range(3):
-            sums[g, c] += terms[n, 1 + c]
-
-
-def gains_of_all(team: Team, rows, free, kinds, room: Room) -> tuple:
-    """`gains` where each process has the contacts of its own groups, and all know the velocities.
-
-    Told are 8 bytes a body, 24 for each group of bodies that has contacts there, and 32 for each contact that may gain.
-    All processes add them up alike, in the order of the sweeps: even groups, odd ones, the shared one.
-    """
-    alike, group = team.alike, room.groups[0]
-    alike.share(join_all, rows, kinds, room)
-    count = join_told(*team.tell(joined(group)), room.own, group)
-    known = alike.share(add_to_groups, rows, kinds, count, room)
-    told, unknown = team.tell(added(room.sums[:, :count]), np.zeros(int(not known)))
-    add_told(told, room.sums[:, :count])
-    alike.share(find_suspects, rows, kinds, count, not len(unknown), room)
-    parts, sums = ((0, GROUPS), (GROUPS, SHARED), (SHARED, ALL)), np.zeros((count, 3))
-    for terms in team.tell(*[terms_of(free, rows, kinds, k, room, *x) for k in range(len(kinds)) for x in parts]):
-        add_terms(terms, sums)
-    return group, *factors(sums)

@@ -6,7 +6,6 @@ import numpy as np
 
 from ..errors import InputError
 from ..state import Energy
-from . import motion
 
 SUMS = ("force_work", "inflow", "closure", "kinetic", "recovery_work", "created")  # as in the checkpoint; J
 NO_GAIN = (0.0, 0.0, 0, 0.0)
@@ -34,11 +33,11 @@ class Ledger:
         self.inflow += kinetic - self.kinetic
         self.kinetic = kinetic
 
-    def enter(self, bodies, free, energies, works, cell=(0.0,) * 4, *, step: int, time: float):
+    def enter(self, kinetic_of_free, energies, works, cell=(0.0,) * 4, *, step: int, time: float):
         """Enter a step: kinetic energy before and after it and work of the forces (`motion.energies`), contacts' works.
 
-        ``free`` (N, 8) velocities without contacts. ``cell``: kinetic energy before, free and after, and work of a
-        moving cell.
+        ``kinetic_of_free`` gives the kinetic energy of the velocities without contacts. ``cell``: kinetic energy
+        before, free and after, and work of a moving cell.
         """
         first, last, work = energies
         first, last, work = first + cell[0], last + cell[2], work + cell[3]
@@ -51,9 +50,7 @@ class Ledger:
         normal, tangential, rolling, drive = np.add.reduce(works).tolist()
         laws = normal + tangential + rolling
         if laws > 0:
-            head = (bodies.kind, bodies.mass, bodies.inertia, bodies.orientation, bodies.held)
-            at_free = motion.energies(free, free, free, *head)[0] + cell[1]
-            self._enter_gain(laws, drive, (first, at_free, last), (step, time))
+            self._enter_gain(laws, drive, (first, kinetic_of_free() + cell[1], last), (step, time))
         self.works += works
         self.force_work += work
         self.closure += abs(last - first - work - laws - drive)

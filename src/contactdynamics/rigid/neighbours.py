@@ -325,10 +325,10 @@ def own_margins(travel, base, far):
 
 
 @kernel
-def look_up(space, moved, spheres, rows, ahead, far, near, lists, span):
+def look_up(space, moved, spheres, rows, ahead, far, near, lists, span, some):
     """Renew the lists of the balls ``moved``; False where a list overflows and all must be built anew.
 
-    Of the balls of a ``span`` alone, as all lists.
+    Of the balls of a ``span`` alone, as all lists. Balls that are fast, now or after it, are among ``some`` (k,).
     """
     places, margin, base = spheres.places, lists.margin, lists.base
     for k in range(moved.size):
@@ -338,13 +338,13 @@ def look_up(space, moved, spheres, rows, ahead, far, near, lists, span):
         margin[i] = own_margin(ahead * _speed(rows, spheres.body[i], spheres.centre, i), base, far)
         move_in_cells(space, i, places[i], lists.cell, lists.head, lists.after, lists.before, lists.bucket)
     count = 0
-    for i in range(margin.size):
-        count += margin[i] > base
+    for k in range(some.size):
+        count += margin[some[k]] > base
     fast = np.empty(count, dtype=np.int64)
     count = 0
-    for i in range(margin.size):
-        if margin[i] > base:
-            fast[count] = i
+    for k in range(some.size):
+        if margin[some[k]] > base:
+            fast[count] = some[k]
             count += 1
     for k in range(moved.size):
         i = np.int64(moved[k])
@@ -425,7 +425,9 @@ class Neighbours:
     def __init__(self, space=OPEN, length: float = 0.0):
         self.space, self.lists = space, None
         self.length = length  # of a cell that moves: see `equations.full`, m
-        self._spanned = None  # the first ball that has a list, that after the last, and how many there were
+        self.any = bool  # whether something is true on some process: lists that several share are built anew by all
+        self.changes = 0  # of the lists, so far
+        self.shares, self._built_shares = (), None  # where balls are cut, if processes share them; as lists were built
         self._built = space  # in which the lists were built, and in whose places they are kept
         self._back = None  # the present places in there, and the strain since then, where they were asked for
 
@@ -450,8 +452,9 @@ class Neighbours:
         self.spheres = Spheres(
             np.empty((count, 3)), balls.radius, balls.centre, balls.body, model.bodies.kind, model.dimension - 2
         )
-        self._moved = np.empty(count, dtype=np.int32)
-        self._near = np.empty(count, dtype=np.int32)
+        self.moved = np.empty(count, dtype=np.int32)  # balls that have left their margin
+        self.room = np.empty(count, dtype=np.int32)  # for neighbours of one ball
+        self._every = np.arange(count, dtype=np.int32)
         self.largest = float(balls.radius.max(initial=0.0))
         self.smallest = float(balls.radius.min()) if count else 1.0
         arm = np.sqrt((balls.centre**2).sum(axis=1)) + balls.radius
@@ -493,13 +496,15 @@ class Neighbours:
         ``before`` are velocities by which pairs were found already, which stay in the lists whatever the ``rows`` are.
         """
         self._renew(rows, h, anticipate, before, team)
+        self.list_all()
+
+    def list_all(self) -> None:
+        """Let searches read the present lists."""
         self.listed = Listed(self.lists.start, self.lists.count, self.lists.other)
 
     def _renew(self, rows, h: float, anticipate: bool, before, team: Team) -> None:
         """Look up the balls that have left their margin, or build all lists anew."""
-        lists, rows = self.lists if self._covers() else None, self._carried(rows)
-        # Without anticipation only present places count: a wide margin saves work, and nothing hangs on it.
-        far = (REACH if anticipate else 1.0) * self.largest
+        lists, rows = self.lists if self.covers() else None, self._carried(rows)
         if lists is not None:
             ahead = h if anticipate else 0.0
             spheres, strain = self._kept()
@@ -508,23 +513,40 @@ class Neighbours:
                 margin = lists.margin * (1.0 - strain) - strain * self.largest if strain else lists.margin
                 moved = team.share(
                     self._wanderers.call, self._built, spheres.places, spheres.centre, spheres.body, rows,
-                    lists.reference, margin, ahead, self._moved, np.zeros(team.threads, dtype=np.int64),
+                    lists.reference, margin, ahead, self.moved, np.zeros(team.threads, dtype=np.int64),
                 )  # fmt: skip
                 if moved == 0:
                     return
                 if before is not None:
                     rows = faster(rows, self._carried(before))
-                if moved <= 16 + len(spheres.radius) // 20 and look_up(
-                    self._built, self._moved[:moved], spheres, rows, h, far, self._near, lists, self.span
-                ):
+                well = moved <= self.few and look_up(
+                    self._built, self.moved[:moved], spheres, rows, h, self.far(anticipate), self.room, lists,
+                    self.span, self._every,
+                )  # fmt: skip
+                self.changes += 1
+                if not self.any(not well):
                     return
-        self._built, self._back, self._spanned = self.space, None, (*self.span, len(self.spheres.radius))
-        self.lists = build(self.space, self.spheres, rows, h, far, self.smallest, self.span, team)
+        self.build(rows, h, anticipate, team)
 
-    def _covers(self) -> bool:
+    @property
+    def few(self) -> int:
+        """Balls that are looked up alone; for more of them, all lists are built anew."""
+        return 16 + len(self.spheres.radius) // 20
+
+    def far(self, anticipate: bool) -> float:
+        """The largest margin, m."""
+        # Without anticipation only present places count: a wide margin saves work, and nothing hangs on it.
+        return (REACH if anticipate else 1.0) * self.largest
+
+    def build(self, rows, h: float, anticipate: bool, team: Team) -> None:
+        """All lists anew, for these velocities."""
+        self._built, self._back, self._built_shares = self.space, None, self.shares
+        self.lists = build(self.space, self.spheres, rows, h, self.far(anticipate), self.smallest, self.span, team)
+        self.changes += 1
+
+    def covers(self) -> bool:
         """Whether all balls of the span have lists: those that came later are at the end."""
-        first, after, count = self._spanned or (0, 0, 0)
-        return self.span[0] == first and (self.span[1] == after or after == count)
+        return self.shares == self._built_shares
 
     def extend(self, lists: Lists | None, model) -> None:
         """Take over the lists of before, after `derive`, for balls that were added at the end."""

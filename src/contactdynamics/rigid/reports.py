@@ -33,7 +33,7 @@ def conclude(sim, found: Solved) -> None:
     sim.report, seen = report_of(sim, found, overlap), sim.watch
     seen.residual = max(seen.residual, found.residual)
     if overlap.share > seen.overlap:
-        bodies = tuple(int(sim.bodies.identity[row]) for row in (overlap.a, overlap.b))
+        bodies = tuple(int(sim.roster.model.bodies.identity[row]) for row in (overlap.a, overlap.b))
         seen.enter(overlap.share, sim.time, bodies)
     if not sim.report.converged:
         sim.failures += 1

@@ -110,12 +110,21 @@ def enter(found, sums, sign):
 
 
 @kernel
-def tally_pushes(rows, free, bodies, pushes, sign):
-    """`tally` of the ``bodies``."""
+def pushes_of(rows, free, bodies):
+    """(n,) the kinetic sizes of what contacts do to the ``bodies`` (n,)."""
+    out = np.empty(bodies.size)
     for k in range(bodies.size):
         i = bodies[k]
         x, y, z = rows[i, 0] - free[i, 0], rows[i, 1] - free[i, 1], rows[i, 2] - free[i, 2]
-        pushes[0] += sign * (x * x + y * y + z * z) / rows[i, 6]
+        out[k] = (x * x + y * y + z * z) / rows[i, 6]
+    return out
+
+
+@kernel
+def tally_pushes(sizes, pushes, sign):
+    """`tally` of the bodies, by their ``sizes`` (n,): see `pushes_of`."""
+    for k in range(sizes.size):
+        pushes[0] += sign * sizes[k]
 
 
 class Restrained(NamedTuple):
@@ -144,5 +153,6 @@ def tally(restrained: Restrained, sums, pushes, sign: float) -> bool:
         found[:, :, 2] += team.before * (found[:, :, 8] > 0.0)  # the worst, by its place in the order of one process
         team.add_up(found)
     well = [enter(found[at], sums[at], sign) for at in range(len(some))]
-    tally_pushes(rows, free, bodies, pushes, sign)
+    sizes = team.by_rows(bodies, pushes_of(rows, free, bodies)) if team.divided else pushes_of(rows, free, bodies)
+    tally_pushes(sizes, pushes, sign)
     return all(well)

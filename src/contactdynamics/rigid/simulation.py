@@ -18,11 +18,10 @@ from ..display import pictured
 from ..errors import InputError, check_flags, count_of_steps, explained, is_number
 from ..scenes.scene import Scene
 from ..state import SolveReport
-from . import interrupts, reports
+from . import interrupts, motion, reports
 from .access import Access
 from .hardest import Hardest, check_folder
 from .ledger import NO_GAIN
-from .motion import KAPPA
 from .options import check_about, check_joints, check_options, check_team, listed
 from .ranks import workers
 from .solvers import SOLVERS
@@ -67,9 +66,9 @@ class Simulation(Access):
         machine only, more than 8 from some 10^5 contacts on.
     ranks
         A communicator of mpi4py, such as MPI.COMM_WORLD: its processes, all of which run the same program, share the
-        contacts, each with ``threads`` threads, 64 in all at most; the result is the same to the bit. The first one
-        records; contacts are read by all together, or by any of them after `run`. None for one process; under
-        `cdyn run`, those of mpiexec.
+        bodies and contacts, each with ``threads`` threads, 64 in all at most; the result is the same to the bit. The
+        first one records; what is shared is read by all together, or by any of them after `run`. None for one process;
+        under `cdyn run`, those of mpiexec.
     penetration
         "moreau" (contacts active where the gap at the midpoint is <= 0) or "anticipate" (nothing sinks in by more than
         about 1 % of the smaller radius, which the tolerance may leave).
@@ -156,7 +155,7 @@ class Simulation(Access):
 
     def __repr__(self):
         return (
-            f"Simulation in {self.model.dimension}D at t = {self.time:g} s: {len(self.rows)} bodies, "
+            f"Simulation in {self.scene.dimension}D at t = {self.time:g} s: {len(self.roster.rows)} bodies, "
             f"{self.contact_set.count} contacts; {self.steps} steps of {self.time_step:g} s"
         )
 
@@ -206,7 +205,8 @@ class Simulation(Access):
             self.ledger.recovery_work += self.contact_set.recover(self.roster.model, step, rows, *bounds)
         self.stepping = False
         reports.conclude(self, found)
-        self._team.agree(self)
+        if self._team.several:
+            self._agree()
         ended = clock()
         record = self.last_seconds["record"]  # of the step before: this one's is known only at its end
         self.last_seconds = {
@@ -245,7 +245,10 @@ class Simulation(Access):
         Returns the step and the rows to solve in: those of the bodies, with those of a moving cell at the end.
         """
         h, rows, middle, loading = self.time_step, self.roster.rows, self.time + self.time_step / 2, self.loading
-        n, cell = len(rows), self.cell_motion
+        n, cell, apart = len(rows), self.cell_motion, self.contact_set.apart
+        if apart is not None and not loading.alone:
+            self.contact_set.know_bodies()
+            apart = None
         loading.drive(rows, middle)
         if cell is not None and cell.moves:
             cell.drive(middle)
@@ -254,9 +257,13 @@ class Simulation(Access):
             loading.follow_gravity(middle)
         gravity = np.ascontiguousarray(self.roster.model.gravity, dtype=float)
         before, free = (self._before, self._free) if cell is None else (self._before[:n], self._free[:n])
-        self._movers.share(
-            self._set_out.call, self._columns, rows, before, free, gravity, float(h), loading.alone, self._turns_late
-        )
+        if apart is None:
+            self._movers.share(
+                self._set_out.call, self._columns, rows, before, free, gravity, float(h), loading.alone,
+                self._turns_late,
+            )  # fmt: skip
+        else:
+            apart.set_out(self._columns, gravity, float(h), self._turns_late)
         if cell is not None and cell.moves:
             cell.drift(h / 2)
             self.contact_set.move_cell(cell.space(), recut=False)
@@ -317,7 +324,7 @@ class Simulation(Access):
                         advance()
                         if stop := self._team.any(noted):
                             break
-                self.contact_set.whole()  # one process may read them now without the others
+                self.contact_set.whole()  # one process may read all now without the others
             self._team.any(noted)  # the file is closed before anybody reads it
         reports.tell_run(self, count, failures, created)
         if stop:
@@ -334,10 +341,21 @@ class Simulation(Access):
         if self._team.several:
             self._team.cross()
 
+    def _agree(self) -> None:
+        """Refuse to go on where the processes differ, as far as they know the same."""
+        if self.contact_set.apart is None:
+            self._team.agree(self)
+        else:
+            self.contact_set.apart.agree(self.time)
+
     def _lead(self, action) -> None:
-        """Let the process that records do something, with the contacts of all where it asks for them."""
+        """Let the process that records do something, with the bodies and contacts of all where it asks for them."""
         if self._team.several:
-            self._team.led(self.contact_set.whole, action)
+            met = self.contact_set
+            answers = {
+                "reads contacts": met.whole, "reads bodies": met.know_bodies, "reads energies": self._potential
+            }  # fmt: skip
+            self._team.led(answers, action)
         else:
             action()
 
@@ -374,11 +392,22 @@ class Simulation(Access):
             own[:] = rows[:-3]
             self.cell_motion.take(rows[-3:])
             before, free = before[:n], free[:n]
-        gravity, kappa = np.ascontiguousarray(model.gravity, dtype=float), KAPPA[model.dimension]
-        energies = self._movers.share(
-            self._arriving.call, self._columns, own, before, free, gravity, kappa, float(step.h), self.loading.alone,
-            self._turns_late, self._parts,
-        )  # fmt: skip
+        gravity, apart = np.ascontiguousarray(model.gravity, dtype=float), self.contact_set.apart
+        given = gravity, motion.KAPPA[model.dimension], float(step.h)
+        if apart is None:
+            energies = self._movers.share(
+                self._arriving.call, self._columns, own, before, free, *given, self.loading.alone, self._turns_late,
+                self._parts,
+            )  # fmt: skip
+        else:
+            energies = apart.arrive(self._columns, *given, self._turns_late)
         self.ledger.enter(
-            model.bodies, step.free, energies, works, cell, step=self.steps + 1, time=(self.steps + 1) * self.time_step
+            self._kinetic_of_free, energies, works, cell, step=self.steps + 1, time=(self.steps + 1) * self.time_step
         )
+
+    def _kinetic_of_free(self) -> float:
+        """The kinetic energy of the velocities that bodies would have without contacts, J."""
+        if self.contact_set.apart is not None:
+            return self.contact_set.apart.kinetic_of_free(self._columns)
+        b, free = self.roster.model.bodies, self._free
+        return motion.energies(free, free, free, b.kind, b.mass, b.inertia, b.orientation, b.held)[0]

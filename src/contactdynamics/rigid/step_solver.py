@@ -178,12 +178,11 @@ class StepSolver:
         movable = len(self._scratch.movable)
         if filled.resting or filled.count > SLENDER * movable:
             return movable
+        if filled.team.divided:  # others touch other bodies
+            return filled.team.touched()
         touched, count = np.zeros(len(filled.rows), dtype=np.bool_), 0
         for kind in filled.kinds:
             count += newly_touched(kind.contacts.a, kind.contacts.b, filled.rows, touched)
-        if filled.team.divided:  # others touch other bodies
-            touched = filled.team.tell(touched)[0].reshape(-1, len(touched)).any(axis=0)
-            count = int(np.count_nonzero(touched & (filled.rows[:, 6] > 0.0)))
         return count
 
     def _guess(self, filled: Filled, goal: Goal) -> None:
@@ -278,7 +277,7 @@ class StepSolver:
         if self._room is None or len(self._room.groups) != team.threads:
             self._room = gains.room(rows, self._most, team.threads)
         if team.divided:
-            group, factor, least = gains.gains_of_all(team, rows, free, self._table, self._room)
+            group, factor, least = team.gains(rows, free, self._table, self._room)
         else:
             group, factor, least = team.share(self._gains.call, rows, free, self._table, cell, self._room)
         if least >= 1.0:
@@ -286,7 +285,7 @@ class StepSolver:
         some = []
         for (contacts, plan), ends in zip(filled.kinds, self._room.ends, strict=False):
             some.append(restraint.restrained(plan.few, plan.cuts, ends, contacts.a, contacts.b, group, factor))
-        bodies = restraint.slowed(rows, group, factor)
+        bodies = team.slowed(group, factor) if team.divided else restraint.slowed(rows, group, factor)
         sums, pushes = scratch.sums[: len(filled.kinds)], scratch.pushes
         alone = restraint.Restrained(rows, free, mobility, self._table, some, bodies, team)
         few = filled.many and judge(goal, sums, pushes[0])[0].residual == found.residual

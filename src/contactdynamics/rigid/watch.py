@@ -36,9 +36,15 @@ class Watch:
         self._by_square = (len(room) > 1) / room**2  # none for planes, nor where there is nothing to meet
         self._arm = np.where(bodies.simple, 0.0, bodies.size)  # balls have none
 
-    def fastest(self, rows: np.ndarray, h: float) -> tuple[float, int]:
-        """The largest travel of a body in a step, in its radii, and its row; corners that turn count."""
-        square, row = fastest(rows, self._arm, self._by_square)
+    def fastest(self, rows: np.ndarray, h: float, apart=None) -> tuple[float, int]:
+        """The largest travel of a body in a step, in its radii, and its row; corners that turn count.
+
+        ``apart``: where this process knows some of the bodies alone, see `ranks.apart`.
+        """
+        if apart is None:
+            square, row = fastest(rows, self._arm, self._by_square)
+        else:
+            square, row = apart.fastest(lambda rows, own: fastest(rows[own], self._arm[own], self._by_square[own]))
         return h * square**0.5, row
 
     def enter(self, share: float, time: float, bodies: tuple[int, int]) -> None:
@@ -136,11 +142,11 @@ def tell(sim) -> None:
     """Tell, once, of a step that is too long; and who calls `step`, of what `run` tells at its end."""
     seen, level = sim.watch, 5 + 2 * sim._running  # the line of the user's program
     anticipate = sim.penetration == "anticipate"
-    share, row = seen.fastest(sim.roster.rows, sim.time_step)
+    share, row = seen.fastest(sim.roster.rows, sim.time_step, sim.contact_set.apart)
     if share > REACH:
         _tell_runaway(sim, share, row, level + 1)
     elif share > TRAVEL and not anticipate and seen.first("step"):
-        number = int(sim.bodies.identity[row])
+        number = int(sim.roster.model.bodies.identity[row])
         message = travel_message(share, number, sim.time, sim.time_step)
         warnings.warn(message, StepWarning, stacklevel=level)
     if seen.overlap > OVERLAP and seen.first("step"):
@@ -157,7 +163,7 @@ def tell(sim) -> None:
 
 def gain(sim, before: float) -> str:
     """The sentence about energy that the contacts created since it was ``before``."""
-    bounces = bool(sim.model.laws[:, [RHO, TAU]].any())
+    bounces = bool(sim.roster.model.laws[:, [RHO, TAU]].any())
     return energy_message(sim.ledger.created - before, *sim.ledger.worst, restitution=bounces)
 
 

@@ -15,16 +15,18 @@ import numpy as np
 
 from ..._jit import kernel
 from ..equations.contract import ALL, GROUPS
-from ..order import count_slabs, cut_groups, find_slabs, grid, group_slabs, settle, slab_of, spread, stride
+from ..order import count_slabs, cut_groups, find_slabs, grid, group_slabs, slab_of, spread, stride
 from ..search.contract import Candidates, Overlap
 from ..search.pairs import Pairs, pair_arrays
-from .domains import first_group
+from .domains import first_group, ranks_of_groups
+from .some import settle_some
 
 # Columns of what processes tell of what they have found; those after them: the pairs of each plane.
 BALLS, OPEN, DEPTH, SHARE, A, B, PLACE, PLANES = range(8)
 UNEVEN = 1.5  # times an even share of the balls: where the last process has more, all are cut anew
-GONE, BACK = 11, 12  # tags of messages: contacts to be swept, and what is remembered of them
+GONE, BACK, GUESTS = 11, 12, 17  # tags of messages: contacts to be swept, what is remembered of them, their bodies
 WIDTH, NUMBER = 16, 7  # columns of a pair that is sent, and that of its number
+GUEST = 14  # columns of a body that comes with it: see `apart.Apart.invite`
 
 
 class Slabs(NamedTuple):
@@ -100,13 +102,21 @@ class Division:
         last, ranks = self._cuts[-2], self.world.ranks
         return self._cuts[-1] <= balls and balls - last <= UNEVEN * balls / ranks + 16
 
-    def span(self, balls: int) -> tuple[int, int]:
-        """The first ball of this process and that after its last one; cut anew only where nothing is divided."""
+    @property
+    def cuts(self) -> np.ndarray:
+        """(ranks + 1,) where the balls of each process begin."""
+        return self._cuts
+
+    def span(self, balls: int) -> tuple[tuple[int, int], tuple]:
+        """The first ball of this process and that after its last one; and where the balls are cut.
+
+        Cut anew only where nothing is divided.
+        """
         rank, ranks = self.world.rank, self.world.ranks
         if not self.active:
             self._cuts = balls * np.arange(ranks + 1) // ranks
         self._cuts[-1] = balls
-        return int(self._cuts[rank]), int(self._cuts[rank + 1])
+        return (int(self._cuts[rank]), int(self._cuts[rank + 1])), tuple(self._cuts[1:-1].tolist())
 
     def tell_found(self, search) -> int:
         """Hear how many pairs the others have found; returns the number of all."""
@@ -150,24 +160,27 @@ class Division:
 
     # ---- who sweeps --------------------------------------------------------------------------------------------------
 
-    def _sample(self, found: Pairs) -> np.ndarray:
-        """The second bodies of some pairs of all: see `order.stride`."""
+    def _sample(self, found: Pairs, position) -> np.ndarray:
+        """(n, 3) the places of the second bodies of some pairs of all: see `order.stride`."""
         every = int(stride(self.count))
-        picked = np.zeros((self.count + every - 1) // every, dtype=np.int64)
+        picked = np.zeros(((self.count + every - 1) // every, 3))
         for place, count, number in self._runs(self.world.rank):
             skip = -number % every
             some = found.b[place + skip : place + count : every]
             at = (number + skip) // every
-            picked[at : at + len(some)] = some
+            picked[at : at + len(some)] = position[some]
         self.world.wait([self.world.sum(picked)])
         return picked
 
-    def cut(self, position, rows, reach: float, found: Pairs, tray, kinds: int, team) -> Slabs:
-        """The slabs of a step and their groups, by the pairs of all processes: see `order.arrange`."""
-        world, total, square = self.world, np.zeros(3), np.zeros(3)
-        count = spread(position, self._sample(found), 1, total, square)
+    def cut(self, position, rows, known, reach: float, found: Pairs, tray, kinds: int, team) -> Slabs:
+        """The slabs of a step and their groups, by the pairs of all processes: see `order.arrange`.
+
+        ``known`` (n,): the bodies of which this process knows the places.
+        """
+        world, total, square, some = self.world, np.zeros(3), np.zeros(3), self._sample(found, position)
+        count = spread(some, np.arange(len(some)), 1, total, square)
         axis, width, first, slabs = grid(total, square, count, float(self._table[:, OPEN].max()), reach)
-        team.share(settle, position, rows, axis, 1.0 / width, first, slabs, tray.home)
+        team.share(settle_some, position, rows, known, axis, 1.0 / width, first, slabs, tray.home)
         counts = np.zeros((kinds, slabs + 1), dtype=np.int64)
         some = Candidates(found.a, found.b, found.gap, found.kind)
         slab = np.empty(len(found.a), dtype=np.int32)
@@ -177,30 +190,38 @@ class Division:
         group, cuts = group_slabs(counts), np.empty(ALL + 1, dtype=np.int64)
         tray.group[: slabs + 1] = group
         cut_groups(counts.sum(axis=0), group, cuts)
-        bounds = [first_group(k, world.ranks) for k in range(world.ranks + 1)]
-        rank = np.repeat(np.arange(world.ranks, dtype=np.int8), np.diff(bounds))[group % GROUPS]
-        self.slabs = Slabs(int(slabs), rank, cuts)
+        self.slabs = Slabs(int(slabs), ranks_of_groups(world.ranks)[group % GROUPS], cuts)
         return self.slabs
 
-    def send_out(self, found: Pairs, home) -> Pairs:
-        """The pairs that are swept here, in the order of their numbers, which are in ``source``; after `cut`."""
+    def send_out(self, found: Pairs, home, apart) -> Pairs:
+        """The pairs that are swept here, in the order of their numbers, which are in ``source``; after `cut`.
+
+        Their bodies come with them: see `apart`.
+        """
         world, me, to = self.world, self.world.rank, np.empty(len(found.a), dtype=np.int8)
         send_to(found, home, self.slabs.count, self.slabs.rank, to)
-        counts = np.zeros((world.ranks, world.ranks), dtype=np.int64)
-        counts[me] = np.bincount(to, minlength=world.ranks)
+        others = [k for k in range(world.ranks) if k != me]
+        counts = np.zeros((world.ranks, 2, world.ranks), dtype=np.int64)  # of pairs, and of their bodies
+        counts[me, 0] = np.bincount(to, minlength=world.ranks)
+        none = np.zeros(0, dtype=np.int64)
+        self._sent = [np.flatnonzero(to == k) if k != me and counts[me, 0, k] else none for k in range(world.ranks)]
+        out = {k: apart.invite([found.a[self._sent[k]], found.b[self._sent[k]]], home) for k in others}
+        counts[me, 1, others] = [len(out[k]) for k in others]
         world.wait([world.gather(counts, np.arange(world.ranks + 1))])
         numbers = self.numbers()
-        none = np.zeros(0, dtype=np.int64)
-        self._sent = [np.flatnonzero(to == k) if k != me and counts[me, k] else none for k in range(world.ranks)]
-        boxes = [np.empty((counts[k, me], WIDTH)) if k != me else None for k in range(world.ranks)]
-        out = [packed(found, self._sent[k], numbers) if len(self._sent[k]) else None for k in range(world.ranks)]
-        requests = [world.receive(boxes[k], k, GONE) for k in range(world.ranks) if k != me and counts[k, me]]
-        requests += [world.send(out[k], k, GONE) for k in range(world.ranks) if out[k] is not None]
+        guests = {k: np.empty((counts[k, 1, me], GUEST)) for k in others if counts[k, 1, me]}
+        boxes = [np.empty((counts[k, 0, me], WIDTH)) if k != me else None for k in range(world.ranks)]
+        gone = {k: packed(found, self._sent[k], numbers) for k in others if len(self._sent[k])}
+        requests = [world.receive(boxes[k], k, GONE) for k in others if counts[k, 0, me]]
+        requests += [world.receive(box, k, GUESTS) for k, box in guests.items()]
+        requests += [world.send(box, k, GONE) for k, box in gone.items()]
+        requests += [world.send(out[k], k, GUESTS) for k in gone]
         found.source[:] = numbers
         if requests:
             self.mine = self._merge(found, np.flatnonzero(to == me), boxes, requests)
         else:  # all pairs stay where they are, as is usual
             self.mine, self._came = found, None
+        apart.receive(guests.values(), home)
         return self.mine
 
     def _merge(self, found: Pairs, kept, boxes, requests) -> Pairs:

@@ -1,16 +1,16 @@
 """The workers of several processes: each has its part of a stage, and what they share goes by MPI.
 
-All processes know all bodies at the end of a step. Contacts of balls and planes are divided among them (`division`);
-others are known everywhere, and swept together. Kernels are those that threads run as well; where workers see each
-other's work (`threads.Verbs`) they call a function of Python, which sends and receives by mpi4py. After a stage
-(`RankTeam.split`), what the stage says; in a solver:
+Contacts of balls and planes are divided among the processes (`division`), and so are bodies then (`apart`); other
+contacts are known everywhere, with all bodies, and swept together. Kernels are those that threads run as well; where
+workers see each other's work (`threads.Verbs`) they call a function of Python, which sends and receives by mpi4py.
+After a stage (`RankTeam.split`), what the stage says; in a solver:
 
 - after the even groups and after the odd ones, the rows of the bodies on the border of two domains;
 - with the latter, the change made by the sweep, group by group;
 - after the residual was measured, its sums by group and the kinetic size of what contacts do, in whole numbers;
 - where contacts that need more work are chosen, the sums of what contacts lose by their size, and which bodies on a
   border are marked;
-- at the end, all velocities; where contacts are not divided, what the sweeps have changed of them.
+- at the end, where contacts are not divided, all velocities, and what the sweeps have changed of contacts.
 
 Sums are those of one process, in the same order: the number of processes changes no bit.
 """
@@ -25,16 +25,18 @@ from ...errors import InputError
 from ..equations import diagonal_rows, full, planar_rows, spatial_rows
 from ..equations.contract import ALL, GROUPS, SHARED
 from ..threads import CHOSEN, MARKED, MEASURED, ODD, SUMMED, Team
-from . import domains
+from . import domains, groups
+from .apart import Apart
 from .division import Division
 from .meeting import RankMeeting, pack_rows, unpack_rows
+from .world import ACTS
 
-ASKED, DONE = 1, 2  # what the process that records says to the others
+DONE = 0  # what the process that records says to the others; else what all must do: see `world.ACTS`
 MANY = 2000  # contacts of a scene in which a rank that has none is told
 # What sweeps change of a contact: arrays and their columns.
 STATUS = ("status", slice(None))
 UNKNOWNS = {
-    diagonal_rows.DiagonalContacts: (("row", slice(None)),),
+    diagonal_rows.DiagonalContacts: tuple((name, slice(None)) for name in ("row", "opening", "power")),
     full.FullContacts: (("impulse", slice(0, 3)), ("moment", slice(0, 3)), STATUS),
     planar_rows.PlanarContacts: (
         ("row", slice(planar_rows.PN, planar_rows.PT + 1)),
@@ -57,7 +59,7 @@ class RankTeam(Team):
         self.world, self.workers = world, threads * world.ranks
         self._alike = copy.copy(self)
         self._alike.__class__, self._alike.workers, self._alike.least = Team, threads, 0
-        self._job, self._exchange, self._error, self._own = None, None, None, None
+        self._job, self._exchange, self._error, self._own, self._room = None, None, None, None, None
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._called)
         self._address = ctypes.cast(self._function, ctypes.c_void_p).value
         self._changes, self._told = np.zeros(2 * GROUPS), False
@@ -92,21 +94,28 @@ class RankTeam(Team):
         """Of the contacts of a scene over the processes."""
         return Division(self.world)
 
+    def apart(self, contacts) -> Apart:
+        """Of its bodies; ``contacts``: its `ContactSet`."""
+        return Apart(self, contacts)
+
     def cross(self) -> None:
         """All processes make a step now."""
         self.world.cross("makes a step")
 
-    def ask_all(self) -> None:
-        """All processes put their contacts together now; in `led`, they wait to hear of it."""
+    def ask_all(self, what: str) -> None:
+        """All processes do now ``what`` (see `world.ACTS`) needs them all; in `led`, they wait to hear of it."""
         if self._following:
             return
         if self._leading:
-            self.world.tell(ASKED)
+            self.world.tell(ACTS.index(what))
         else:
-            self.world.cross("reads contacts")
+            self.world.cross(what)
 
-    def led(self, whole, action) -> None:
-        """Let the process that records do something; where it reads contacts, the others take part by ``whole``."""
+    def led(self, answers: dict, action) -> None:
+        """Let the process that records do something; where it reads what is shared, the others take part.
+
+        ``answers``: what they call, by what it does (`world.ACTS`).
+        """
         if self.leads:
             self._leading = True
             try:
@@ -117,8 +126,8 @@ class RankTeam(Team):
             return
         self._following = True
         try:
-            while self.world.tell(DONE) == ASKED:
-                whole()
+            while (asked := self.world.tell(DONE)) != DONE:
+                answers[ACTS[asked]]()
         finally:
             self._following = False
 
@@ -193,13 +202,17 @@ class RankTeam(Team):
         """Put together an ``array`` in which each number is zero on all processes but one."""
         self.world.wait([self.world.sum(array)])
 
-    def divide(self, rows, tray, before=None) -> None:
-        """Hear of the order of the sweeps of a step: see `domains`, and `order.Tray`.
-
-        ``before`` (ALL + 1,): the contacts of other processes before those of each group, where they are not known.
-        """
+    def divide(self, rows, tray) -> None:
+        """Hear of the order of the sweeps of a step, where all contacts are known: see `domains`, and `order.Tray`."""
         self._own = domains.divide(rows, tray.home, tray.group, self.world.rank, self.world.ranks)
-        self.before = np.zeros(ALL, dtype=np.int64) if before is None else before[:ALL]
+        self.before = np.zeros(ALL, dtype=np.int64)
+
+    def take(self, own: domains.Domains, before) -> None:
+        """Hear of the contacts that this process sweeps, its ``own`` domain.
+
+        ``before`` (ALL + 1,): the contacts of other processes before those of each group.
+        """
+        self._own, self.before = own, before[:ALL]
 
     def pass_on(self, rows, parity: int, *sums) -> None:
         """Send and receive the rows of bodies on a border: see `domains`; ``sums`` are zero on all but one process.
@@ -226,6 +239,28 @@ class RankTeam(Team):
         for bodies, said, heard in boxes:
             marks[bodies] = said | heard
 
+    def touched(self) -> int:
+        """Free bodies that contacts act on, of all processes."""
+        count = np.array([float(len(self._own.pushed))])
+        self.world.wait([self.world.sum(count)])
+        return int(count[0])
+
+    def gains(self, rows, free, kinds, room) -> tuple:
+        """`gains.gains` of all processes, where each has its own contacts: see `groups`."""
+        if self._room is not room:
+            self._room, self._nobody = room, np.zeros(len(rows), dtype=np.int32)
+            room.groups[:], room.seen[:] = room.own, -1  # those that do not move freely stay as they are
+        return groups.gains_of_all(self, self._own, rows, free, kinds, room, self._nobody)
+
+    def slowed(self, group, factor) -> np.ndarray:
+        """The bodies of this process whose impulses are multiplied by less than one."""
+        return groups.slowed(self._own.own, group, factor)
+
+    def by_rows(self, bodies, values) -> np.ndarray:
+        """The ``values`` (n,) of ``bodies`` (n,) of all processes, in the order of their rows, each once."""
+        rows, values = self.tell(bodies, values)
+        return values[np.unique(rows, return_index=True)[1]]
+
     # ---- solvers -----------------------------------------------------------------------------------------------------
 
     def __call__(self, function, kinds, rows, mobility, table, goal, scratch):
@@ -237,13 +272,13 @@ class RankTeam(Team):
         self._job = rows, kinds, scratch
         if not self.divided:
             self.tell_idle([kind.plan.cuts for kind in kinds])
-        pushed = own.owned[slice(*own.bounds[self.world.rank : self.world.rank + 2])]
-        mine = scratch._replace(movable=own.own, pushed=pushed)
+        mine = scratch._replace(movable=own.own, pushed=own.pushed)
         try:
             result = self._run_all(self._met, function, (rows, mobility, table, goal, mine))
         finally:
             self._job = None
-        self._gather(rows, kinds)
+        if not self.divided:
+            self._gather(rows, kinds)
         return result
 
     def _met(self, what: int) -> None:
@@ -323,7 +358,7 @@ class RankTeam(Team):
         mine, box = slice(*own.bounds[world.rank : world.rank + 2]), np.empty((len(own.owned), 6))
         pack_rows(rows, own.owned[mine], box[mine])
         request = world.gather(box, own.bounds)
-        for kind in kinds if not self.divided else ():
+        for kind in kinds:
             self._put_together(kind, UNKNOWNS[type(kind.contacts)])
         world.wait([request])
         unpack_rows(box, own.owned, rows)

@@ -22,7 +22,7 @@ SPINS = 80  # looks at a message before the process sleeps, 100 us; to yield tak
 NAP, LONGEST = 2e-5, 2e-3  # s
 LOOK_EVERY = 64  # looks, from one for notices to the next
 SAMPLE, FULL_EVERY = 64, 100  # rows compared after each step; steps from one comparison of all rows to the next
-ACTS = ("makes a step", "reads contacts")  # what all processes must do together
+ACTS = ("makes a step", "reads contacts", "reads bodies", "reads energies")  # what all processes must do together
 LAUNCHED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS")  # what launchers say to a process
 NEEDS = "needs mpi4py and an MPI; install them by `pip install contactdynamics[mpi]`"
 
@@ -166,7 +166,7 @@ class World:
         """Say to all others that this process ends: one that reads contacts alone would wait for ever."""
         sentence = (
             f"Rank {self.rank} of {self.ranks} has ended its program while others wait for it; all ranks must make the "
-            "same steps, and read contacts together."
+            "same steps, and read bodies and contacts together."
         )
         if not self.MPI.Is_finalized():
             self._tell((math.inf, sentence))
@@ -218,22 +218,27 @@ class World:
         self.wait([self.gather(box, np.arange(self.ranks + 1))])
         if (box != box[0]).any():
             said = [f"rank {k} {ACTS[box[k]]}" for k in (int(np.argmin(box)), int(np.argmax(box)))]
+            shared = ACTS[box.max()].removeprefix("reads ")
             raise InputError(
-                f"{' while '.join(said)}: the processes share the contacts, so that all of them must read contacts, or "
+                f"{' while '.join(said)}: the processes share the {shared}, so that all of them must read {shared}, or "
                 "none; ask outside of `if rank == 0`, and print what came of it inside."
             )
 
     def agree(self, simulation) -> None:
         """Refuse to go on where the processes have different states: some after each step, all of it now and then."""
-        rows, place = simulation.rows, simulation.bodies.position
+        rows, place = simulation.roster.rows, simulation.roster.model.bodies.position
         every = 1 if simulation.steps % FULL_EVERY == 0 else 1 + len(rows) // SAMPLE
-        seen = zlib.crc32(np.ascontiguousarray(place[::every]), zlib.crc32(np.ascontiguousarray(rows[::every])))
+        self.compare(rows[::every], place[::every], simulation.time)
+
+    def compare(self, rows, place, time: float) -> None:
+        """Refuse to go on where the processes have different ``rows`` or places of bodies."""
+        seen = zlib.crc32(np.ascontiguousarray(place), zlib.crc32(np.ascontiguousarray(rows)))
         box = np.zeros(self.ranks)
         box[self.rank] = float(seen)
         self.wait([self.gather(box, np.arange(self.ranks + 1))])
         other = np.flatnonzero(box != box[0])
         if len(other):
             raise InputError(
-                f"Rank {other[0]} has another state than rank 0 at t = {simulation.time:.6g}; all ranks must run the "
+                f"Rank {other[0]} has another state than rank 0 at t = {time:.6g}; all ranks must run the "
                 "same program on processors of the same kind: give functions that draw random numbers a fixed seed."
             )
