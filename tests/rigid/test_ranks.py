@@ -174,6 +174,11 @@ def test_bodies_are_known_by_some_ranks_and_by_all_that_ask(ranks):
 
 
 @mpi
+def test_what_contacts_lose_and_what_functions_change_on_two_ranks():
+    assert "Error" not in launched(2, "coarse")
+
+
+@mpi
 def test_bodies_are_read_by_all_ranks_or_by_none():
     said = launched(2, "apart", "alone", ends=2)
     assert "InputError: rank 1 makes a step while rank 0 reads bodies: the processes share the bodies" in said

@@ -337,9 +337,6 @@ class Player(RankTeam):
     def any(self, flag):
         return bool(self.tell(np.array([flag]))[0].any())
 
-    def touched(self):
-        return int(self.tell(np.array([len(self._own.pushed)]))[0].sum())
-
     def add_up(self, array):
         array[:] = self.tell(array[None])[0].sum(axis=0)
 

@@ -149,6 +149,7 @@ class ContactSet(Kinds):
             return 0.0
         if self.divided and not self.team.any(self.searches[0].owes(model, LOST)):
             return 0.0
+        self._swept_apart = False  # the equations are still those of the step before, whose pairs were other ones
         self.whole()
         velocities = step.before, step.free, rows
         works = [search.give_back(model, velocities, LOST, KEPT) for search in self.searches]

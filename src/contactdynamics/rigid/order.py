@@ -74,13 +74,12 @@ def grid(total, square, count, open_, reach):
 def slices(position, bodies, reach) -> np.ndarray:
     """The order (N,) of bodies slab by slab; in a slab row by row. ``bodies`` (K,) the second ones of the contacts.
 
-    Gaps do not count: they are in no checkpoint.
+    Where there are none yet, all bodies say along which axis. Gaps do not count: they are in no checkpoint.
     """
     total, square = np.zeros(3), np.zeros(3)
+    bodies = bodies if len(bodies) else np.arange(len(position))  # no contact yet
     count = spread(position, bodies, stride(len(bodies)), total, square)
     axis, width, _, _ = grid(total, square, count, 0.0, reach)
-    if not len(bodies):  # no contact yet
-        axis = int(np.argmax(np.var(position, axis=0)))
     two, three = (k for k in np.argsort(-np.var(position, axis=0), kind="stable") if k != axis)
     cells = np.floor(position / width)
     return np.lexsort((position[:, three], cells[:, two], cells[:, axis]))

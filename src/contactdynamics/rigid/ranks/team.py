@@ -199,7 +199,7 @@ class RankTeam(Team):
         return told
 
     def add_up(self, array) -> None:
-        """Put together an ``array`` in which each number is zero on all processes but one."""
+        """Put together an ``array`` of whole numbers, or one in which each is zero on all processes but one."""
         self.world.wait([self.world.sum(array)])
 
     def divide(self, rows, tray) -> None:
@@ -241,8 +241,8 @@ class RankTeam(Team):
 
     def touched(self) -> int:
         """Free bodies that contacts act on, of all processes."""
-        count = np.array([float(len(self._own.pushed))])
-        self.world.wait([self.world.sum(count)])
+        count = np.array([len(self._own.pushed)])
+        self.add_up(count)
         return int(count[0])
 
     def gains(self, rows, free, kinds, room) -> tuple:
