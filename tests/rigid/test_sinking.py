@@ -219,8 +219,10 @@ def test_quiet_steps_are_improved_where_contacts_have_lost():
     sets = sim.contact_set
     assert polish(sets.count, [], sets.sinks)[1]
     for lost, quiet in ((1.4e-3 * R, 1.0), (1.6e-3 * R, 1e-2)):
-        sets.lost = lost
+        sets.lost = sets.searches[0].lost[0] = lost
         assert polish(10_000, [], sets.sinks) == (10, False, quiet)
+    sets.count = 2000
+    assert not sets.sinks  # one of so many is given back, and nothing is asked of the others
 
 
 def test_what_is_given_back_goes_up_the_row():

@@ -22,6 +22,7 @@ from .threads import ALONE, Team
 
 SMALL = 500  # contacts up to which one thread is faster
 LOST, KEPT = 2e-3, 1e-3  # of the smaller size: what contacts lose beyond the one is given back, down to the other
+SINGLE = 1000  # contacts of which one may come near to that without any work for the others
 
 
 class Solved(NamedTuple):
@@ -160,8 +161,17 @@ class ContactSet(Kinds):
 
     @property
     def sinks(self) -> bool:
-        """Whether some contact comes near to what it may lose: half way from `KEPT`, where giving back leaves it."""
-        return self.lost > 0.5 * (KEPT + LOST) * self._smallest
+        """Whether contacts come near to what they may lose: half way from `KEPT`, where giving back leaves them.
+
+        More than one in `SINGLE`; to give back what single ones lose takes less than to keep all from losing more.
+        """
+        bound = 0.5 * (KEPT + LOST) * self._smallest
+        if self.lost <= bound:
+            return False
+        near = np.array([sum(np.count_nonzero(search.lost > bound) for search in self.searches)])
+        if self.divided:
+            self.team.add_up(near)
+        return SINGLE * int(near[0]) > self.count
 
     def mobility(self, model) -> Mobility:
         """What impulses do to the bodies at their present orientation."""

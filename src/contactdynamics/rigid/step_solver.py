@@ -57,7 +57,7 @@ class Filled(NamedTuple):
     many: bool  # they are so many that a part of them is worth its own treatment
     kinds: tuple  # their arrays: see `contract.Kind`
     resting: list  # searches whose contacts rest: what a step leaves stays as a displacement
-    sinks: bool  # some contact comes near to what it may lose
+    sinks: bool  # contacts, not single ones alone, come near to what they may lose
     cell: np.ndarray | None  # (3, 3) inverse masses of a cell that moves
     team: Team
     settings: Settings
@@ -87,7 +87,7 @@ def squeezing(step: Step, active, dimension: int) -> float:
 def polish(count: int, resting, sinks: bool) -> tuple[int, bool, float]:
     """How a step is improved that is below the tolerance: see the last but one fields of `Goal`.
 
-    Blocks that rest always; many balls where some contact sinks: to solve what makes them sink takes a few sweeps, and
+    Blocks that rest always; many balls where some contacts sink: to solve what makes them sink takes a few sweeps, and
     to give it back again and again more than that.
     """
     spare = SPARE // count - POLISH
