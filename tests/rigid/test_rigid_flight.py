@@ -5,6 +5,7 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics.quaternions import matrix
+from contactdynamics.rigid import advance, motion
 from rigid_tools import DIMENSIONS, G, assert_closed, ball, ball_mass, order, run, start, vector, world
 
 # ---- free flight ---------------------------------------------------------------------------------------------------
@@ -215,3 +216,24 @@ def test_a_top_about_a_principal_axis_turns_at_constant_rate():
 
 def cross(a):
     return np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
+
+
+def test_balls_that_are_turned_together_have_the_bits_of_each_turned_alone():
+    """Small turns in columns, large ones and none: as `motion.turn` by one half, then by the other."""
+    rng = np.random.default_rng(4)
+    q = rng.normal(size=(advance.SOME, 4))
+    q /= np.sqrt((q**2).sum(axis=1))[:, None]
+    halves = rng.normal(size=(2, advance.SOME, 3)) * rng.choice(
+        [0.0, 1e-9, 1e-3, 0.019, 0.021, 2.0], (2, advance.SOME, 1)
+    )
+    alone, some = q.copy(), np.arange(advance.SOME, dtype=np.uint64)
+    for i in range(advance.SOME):
+        for half in halves:
+            motion.turn(alone, i, *half[i])
+    columns = np.empty(len(advance.COLUMNS) * advance.SOME)
+    for begin, values in zip(advance.COLUMNS[4:10], [*halves[0].T, *halves[1].T], strict=True):
+        columns[int(begin) : int(begin) + advance.SOME] = values
+    count = advance.SOME - 3
+    advance.turn_balls(q, some, count, columns)
+    assert np.array_equal(q[:count], alone[:count]) and not (q[count:] == alone[count:]).all()
+    assert np.abs((q**2).sum(axis=1) - 1.0).max() < 1e-12
