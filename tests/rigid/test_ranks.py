@@ -167,12 +167,13 @@ def test_contacts_are_read_by_all_ranks_or_by_none():
 
 
 @mpi
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_bodies_are_known_by_some_ranks_and_by_all_that_ask(ranks):
     """Bodies cross from rank to rank, come and go; their bits are those of one process, and unknown ones are nan."""
     assert "Error" not in launched(ranks, "apart")
 
 
+@pytest.mark.slow
 @mpi
 def test_what_contacts_lose_and_what_functions_change_on_two_ranks():
     assert "Error" not in launched(2, "coarse")
