@@ -169,7 +169,7 @@ def measure(rows, mobility, contacts, some, shares):
         a, b, p = contacts.a[k], contacts.b[k], contacts.push[k]
         rho, u = 1.0 / (rows[a, 6] + rows[b, 6]), rows[a, 2] - rows[b, 2] - contacts.target[k]
         share, product, sinks = (p - max(0.0, p - rho * u)) ** 2, abs(p * u), u < -contacts.sink[k]
-        shares[k] = np.inf if sinks else product + share / rho
+        shares[k, 0], shares[k, 1] = (np.inf, np.inf) if sinks else (product + share / rho, share)
         sums = tallied(sums, int(k), share, product, p * p, 1.0 / rho, sinks)
     return sums
 

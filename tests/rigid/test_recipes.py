@@ -52,7 +52,7 @@ def thirty_sweeps(rows, mobility, kinds, goal, scratch, meeting):
     """Always as many sweeps, whatever is left."""
     for n in range(30):
         sweep_all(rows, mobility, kinds, n < 0, -1.0, scratch.changes[n % 2], meeting)
-    found, _, _ = measure_all(rows, mobility, kinds, goal, scratch, meeting)
+    found, _, _, _ = measure_all(rows, mobility, kinds, goal, scratch, meeting)
     return Solution(30, found.residual, found.left, found.kind, found.worst, found.bipotential)
 
 

@@ -242,7 +242,7 @@ def test_what_is_restrained_is_found_and_measured_alone(penetration, monkeypatch
             rows[:, 6:] = sim.rows[:, 6:]
             twins = (kinds[0]._replace(contacts=contacts),)
             every = np.arange(len(contacts.a), dtype=np.uint32)
-            diagonal_measure.measure_contacts(rows, PLANE, contacts, every, np.empty(len(every)))  # powers
+            diagonal_measure.measure_contacts(rows, PLANE, contacts, every, np.empty((len(every), 2)))  # powers
             group, factor, _ = gains.gains(rows, sim._free, table(twins), False, room, ONE)
             sums = np.zeros((len(factor), 3))
             diagonal.add_powers(sim._free, rows, contacts, every, group, sums)  # of all groups

@@ -913,7 +913,7 @@ def test_the_residual(moment):
     # impulses or to rho times the free velocities.
     c = moment
     goal, scratch = Goal(c.scale, c.free, 1e-4, 1, True, False), solvers.scratch_arrays(c.rows, len(c.kinds))
-    found, push, sinking = solvers.measure_all(c.rows, c.mobility, table(c.kinds), goal, scratch, ALONE)
+    found, push, scale, sinking = solvers.measure_all(c.rows, c.mobility, table(c.kinds), goal, scratch, ALONE)
     expected, shares, products, left, size = naive_residual(c, c.rows)
     assert found.residual == pytest.approx(expected, rel=1e-6)
     assert found.left == pytest.approx(left, rel=1e-6) and push == pytest.approx(size, rel=1e-9)
@@ -924,10 +924,13 @@ def test_the_residual(moment):
     dense, u = maps(c), flat(c.rows)
     sinks = np.array([(dense[k] @ u)[0] - aim[k] < -allowed[k] for k in range(c.m + c.g)], dtype=bool)
     assert sinking == sinks.sum()
-    noted = np.concatenate([kind.plan.shares for kind in c.kinds])
+    noted, natural = np.concatenate([kind.plan.shares for kind in c.kinds]).T
     assert np.isinf(noted).tolist() == sinks.tolist()
     quiet = np.flatnonzero(~sinks)
     assert noted[quiet] == pytest.approx([shares[k] for k in quiet], rel=1e-5, abs=1e-20)
+    assert np.isinf(natural).tolist() == sinks.tolist()
+    if not sinks.any():
+        assert natural.sum() == pytest.approx(found.residual**2 * scale, rel=1e-9)
 
 
 @pytest.mark.parametrize("solver", ["nlgs", "accelerated"])
@@ -982,13 +985,12 @@ def test_helpers_of_the_accelerated_solver(moment):
     # The shares that may stay as they are are those whose power of two, and all below it, add up to less than allowed.
     hot, small, free = set(), 0.0, set(scratch.movable.tolist())
     for contacts, plan in c.kinds:
-        plan.shares[:] = np.where(rng.random(len(plan.shares)) < 0.1, 0.5, 1e-3) * rng.uniform(
-            1.0, 1.9, len(plan.shares)
-        )
-        for k, share in enumerate(plan.shares):
+        mine = np.where(rng.random(len(plan.shares)) < 0.1, 0.5, 1e-3) * rng.uniform(1.0, 1.9, len(plan.shares))
+        plan.shares[:, 1], plan.shares[:, 0] = mine, np.inf
+        for k, share in enumerate(mine):
             hot |= {int(contacts.a[k]), int(contacts.b[k])} & free if share >= 0.5 else set()
             small += share if share < 0.5 else 0.0
-    counts = solvers.choose_few(c.rows, table(c.kinds), scratch, small + 0.4, 0, ALONE)
+    counts = solvers.choose_few(c.rows, table(c.kinds), scratch, small + 0.4, 1, 0, ALONE)
     moving, total = set(hot), 0
     for contacts, plan in c.kinds:
         chosen = [k for k in range(len(contacts.a)) if {int(contacts.a[k]), int(contacts.b[k])} & hot]
@@ -1051,7 +1053,9 @@ def test_works(moment):
     none, lost = np.zeros((3, 3), dtype=bool), c.pairs.lost.copy()
     cuts, parts = np.arange(contract.ALL + 1) * c.m // contract.ALL, np.zeros((contract.ALL, len(got) + 1, 4))
     every = np.arange(c.m, dtype=np.uint32)
-    diagonal_measure.measure_contacts(c.rows, c.mobility, c.simple, every, np.empty(c.m))  # velocities after the step
+    diagonal_measure.measure_contacts(
+        c.rows, c.mobility, c.simple, every, np.empty((c.m, 2))
+    )  # velocities after the step
     columns = c.before, c.rows, sim.bodies.kind, none, c.h, c.pairs.law, lost, c.simple
     diagonal.book_contacts(*columns, got, cuts, parts, ALONE)
     parts = np.zeros((BLOCKS, len(got) + 1, 4))

@@ -193,7 +193,8 @@ def test_shares_that_may_stay():
         shares[rng.random(len(shares)) < 0.05] = np.inf
         allowed = 10.0 ** rng.uniform(-20, -2)
         losses = np.zeros((1, 2048), dtype=np.int64)
-        solvers.add_losses(np.arange(len(shares), dtype=np.uint32), 0, len(shares), shares, losses[0])
+        both = np.stack([np.full(len(shares), np.inf), shares], axis=1)
+        solvers.add_losses(np.arange(len(shares), dtype=np.uint32), 0, len(shares), both, 1, losses[0])
         limit = solvers.small_enough(losses, allowed)
         assert shares[shares < limit].sum() <= allowed * (1 + 1e-9)  # by 32 bits of each
         if np.isfinite(limit):

@@ -40,7 +40,7 @@ NUMBERS, TABLE = _array(types.float64), _array(types.float64, 2)
 PLACES, CUTS = _array(types.uint32), _array(types.int64)
 MOBILITY = typeof(Mobility(np.zeros((0, 3, 3)), 1.0, 3))
 COMMON_TYPE = types.NamedTuple(
-    [PLACES, PLACES, types.NamedTuple([PLACES, CUTS, PLACES, CUTS, NUMBERS, TABLE], Plan)], Common
+    [PLACES, PLACES, types.NamedTuple([PLACES, CUTS, PLACES, CUTS, TABLE, TABLE], Plan)], Common
 )
 
 
@@ -140,7 +140,7 @@ def put(kind, words, row, begin):
     return _name(kind)
 
 
-LENGTH = 58  # words of a `Common`
+LENGTH = 60  # words of a `Common`
 ENTRIES: dict[int, tuple] = {}  # by column: the kernel, the type that it returns, those of its arguments
 _known: dict[int, tuple] = {}  # addresses, by the name of a kind's type
 

@@ -135,15 +135,15 @@ def extrapolate(rows, bodies, last, beta):
 
 
 @kernel
-def add_losses(order, begin, end, shares, out):
-    """Add what contacts lose to ``out`` (2048,), by the exponent of each of the ``shares`` (m,).
+def add_losses(order, begin, end, shares, which, out):
+    """Add what contacts lose to ``out`` (2048,), by the exponent of each of the ``shares`` (m, 2), column ``which``.
 
     In whole numbers, the 32 leading bits of each: their sum is the same in any order, and there is room for 2^31 of
     them. Those of the contacts ``order`` from ``begin`` on, before ``end``.
     """
     bits = shares.view(np.uint64)
     for at in range(begin, end):
-        one = bits[order[at]]
+        one = bits[order[at], which]
         out[(one >> np.uint64(52)) & np.uint64(2047)] += np.int64(
             (one >> np.uint64(21)) & np.uint64(0x7FFFFFFF) | np.uint64(0x80000000)
         )
@@ -168,15 +168,15 @@ def small_enough(losses, allowed):
 
 
 @kernel
-def mark_bodies(a, b, order, begin, end, shares, limit, free, hot, spare):
-    """Mark the free bodies of those contacts with a share above ``limit`` as ``hot``.
+def mark_bodies(a, b, order, begin, end, shares, which, limit, free, hot, spare):
+    """Mark the free bodies of those contacts with a share (column ``which``) above ``limit`` as ``hot``.
 
     No branch, which nobody could foresee: where there is nothing to mark, it is the place ``spare``. Threads that mark
     one body at the same time write the same.
     """
     for at in range(begin, end):
         k = order[at]
-        i, j, above = np.uint64(a[k]), np.uint64(b[k]), shares[k] >= limit
+        i, j, above = np.uint64(a[k]), np.uint64(b[k]), shares[k, which] >= limit
         hot[i if above & free[i] else spare] = True
         hot[j if above & free[j] else spare] = True
 
@@ -202,12 +202,13 @@ def choose(a, b, plan, group, hot, near, spare):
 
 
 @kernel
-def choose_few(rows, kinds, scratch, allowed, shared, meeting):
+def choose_few(rows, kinds, scratch, allowed, which, shared, meeting):
     """Choose the contacts of all bodies that some contact acts on whose share is not among the smallest ones.
 
-    These, together at most ``allowed``, may stay as they are. Bodies that do not move carry nothing from one of their
-    contacts to another. The last ``shared`` rows are always among the bodies. Each worker chooses among the contacts of
-    its groups. Returns the number of those chosen and of all; those of bodies are in ``scratch.found``.
+    These, together at most ``allowed``, may stay as they are; ``which`` of the shares: see `Plan`. Bodies that do not
+    move carry nothing from one of their contacts to another. The last ``shared`` rows are always among the bodies. Each
+    worker chooses among the contacts of its groups. Returns the number of those chosen and of all; those of bodies are
+    in ``scratch.found``.
     """
     thread, n, free, hot, near = meeting.thread, rows.shape[0], scratch.free, scratch.hot, scratch.near
     losses, spare = scratch.losses, np.uint64(n + LINE * (thread + 1))
@@ -222,7 +223,7 @@ def choose_few(rows, kinds, scratch, allowed, shared, meeting):
         begin, end = own_groups(meeting, parity)
         for at in range(len(kinds)):
             plan = common(kinds, at).plan
-            add_losses(plan.order, plan.cuts[begin], plan.cuts[end], plan.shares, losses[thread])
+            add_losses(plan.order, plan.cuts[begin], plan.cuts[end], plan.shares, which, losses[thread])
     share_out(meeting, rows, SUMMED)
     limit = small_enough(losses[: meeting.threads], allowed)
     for parity in range(2):
@@ -231,7 +232,7 @@ def choose_few(rows, kinds, scratch, allowed, shared, meeting):
             one = common(kinds, at)
             plan = one.plan
             mark_bodies(
-                one.a, one.b, plan.order, plan.cuts[begin], plan.cuts[end], plan.shares, limit, free, hot, spare
+                one.a, one.b, plan.order, plan.cuts[begin], plan.cuts[end], plan.shares, which, limit, free, hot, spare
             )
     share_out(meeting, rows, MARKED)
     contacts, every = 0, 0
@@ -295,7 +296,7 @@ def add_pushes(rows, free, bodies, out):
 
 @kernel
 def measure_all(rows, mobility, kinds, goal, scratch, meeting):
-    """The errors as a `Solution`, the size of what the contacts do, and how many of them sink."""
+    """The errors as a `Solution`, the size of what the contacts do, that of impulses, and how many of them sink."""
     first, after = part(scratch.pushed.size, meeting)
     add_pushes(rows, goal.free, scratch.pushed[first:after], scratch.chunks[meeting.thread])
     for parity in range(2):
@@ -306,9 +307,9 @@ def measure_all(rows, mobility, kinds, goal, scratch, meeting):
     size = rounded(scratch.chunks[: meeting.threads])
     if meeting.thread == 0:
         scratch.pushes[0] = size
-    found, push, sinking = judge(goal, scratch.sums[: len(kinds)], size)
+    found, push, scale, sinking = judge(goal, scratch.sums[: len(kinds)], size)
     meet(meeting, rows)  # the sums are read: they may be written again
-    return found, push, sinking
+    return found, push, scale, sinking
 
 
 @kernel
@@ -325,10 +326,10 @@ def judge(goal, sums, push):
                 which, worst, largest = at, int(one[2]), one[3]
     scale = max(size, goal.scale)
     if scale == 0.0:
-        return Solution(0, 0.0, 0.0, which, worst, 0.0), 0.0, sinking
+        return Solution(0, 0.0, 0.0, which, worst, 0.0), 0.0, scale, sinking
     relative = bipotential / work if work > 0.0 else 0.0
     left = lost / push if push > 0.0 else (np.inf if lost > 0.0 else 0.0)
-    return Solution(0, np.sqrt(error / scale), left, which, worst, relative), push, sinking
+    return Solution(0, np.sqrt(error / scale), left, which, worst, relative), push, scale, sinking
 
 
 @kernel
@@ -386,13 +387,13 @@ def nlgs(rows, mobility, kinds, goal, scratch, meeting):
     met, next_check, wanted, more = most, 1, 0.0, goal.polish
     found = Solution(0, 0.0, 0.0, 0, -1, 0.0)
     if most == 0:
-        found, _, _ = measure_all(rows, mobility, kinds, goal, scratch, meeting)
+        found, _, _, _ = measure_all(rows, mobility, kinds, goal, scratch, meeting)
     for done in range(1, most + 1):
         sweep_all(rows, mobility, kinds, most < 0, -1.0, scratch.changes[done % 2], meeting)
         if done < next_check and done < most:
             continue
         next_check = done + max(1, done // 5)
-        found, _, sinking = measure_all(rows, mobility, kinds, goal, scratch, meeting)
+        found, _, _, sinking = measure_all(rows, mobility, kinds, goal, scratch, meeting)
         error = error_of(found.residual, found.left)
         if done == 1:
             wanted = aim(goal, error)
@@ -444,7 +445,7 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
     more = goal.polish
     no = more < 0  # a constant would be a type of its own, and all that it is given to compiled twice
     if goal.max_iterations == 0:
-        found, _, _ = measure_all(rows, mobility, kinds, goal, scratch, meeting)
+        found, _, _, _ = measure_all(rows, mobility, kinds, goal, scratch, meeting)
     few, fresh, plain, t, last = no, True, not goal.ahead, 1.0, np.inf
     while done < goal.max_iterations:
         count = min(count, goal.max_iterations - done)
@@ -458,7 +459,7 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
             count, t, last = accelerated_sweeps(rows, mobility, kinds, few, scratch, count, target, t, last, meeting)
         done += count
         before = error_of(found.residual, found.left)
-        found, push, sinking = measure_all(rows, mobility, kinds, goal, scratch, meeting)
+        found, push, scale, sinking = measure_all(rows, mobility, kinds, goal, scratch, meeting)
         residual = error_of(found.residual, found.left)
         if done == 1:
             wanted = aim(goal, residual)
@@ -484,10 +485,12 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
         fresh = few
         # A round over few contacts may push the residual outwards only; then, where most contacts need work, and where
         # contacts sink, go on over all, with the momentum gained.
-        every = goal.rest or found.left <= LEFT * tolerance or residual <= tolerance
+        every = goal.rest or residual <= tolerance
         if not every and not (few and residual > 0.5 * before):
-            allowed = 0.5 * LEFT * tolerance * push
-            chosen, contacts = choose_few(rows, kinds, scratch, allowed, goal.shared, meeting)
+            # by what they lose or, where that is little, by their residual
+            which = np.int64(found.left <= LEFT * tolerance)
+            allowed = 0.25 * tolerance * tolerance * scale if which == 1 else 0.5 * LEFT * tolerance * push
+            chosen, contacts = choose_few(rows, kinds, scratch, allowed, which, goal.shared, meeting)
             few = 2 * chosen <= contacts
         else:
             few = no

@@ -52,7 +52,7 @@ class Plan(NamedTuple):
     cuts: np.ndarray  # (ALL + 1,) where the groups begin in it
     few: np.ndarray  # (m,) those that need work, where their group begins; before the solution, scratch of `order`
     few_ends: np.ndarray  # (ALL,) where these of each group end
-    shares: np.ndarray  # (m,) what each contact loses, J; inf where it sinks
+    shares: np.ndarray  # (m, 2) what each contact loses, J, and its |natural map|^2; inf where it sinks
     last: np.ndarray  # (m, 3) impulse of the last iterate; (m, 6) with the moment where there may be one
 
 
@@ -145,7 +145,7 @@ class Kernels(NamedTuple):
     of the change, sum W |dP|^2. ``measure(rows, mobility, contacts, some, shares)`` returns the sums over ``some`` of
     |natural map|^2, |P|^2, the contact that loses most and what it loses, |b(U, P)|, P.P / rho, what is lost, and the
     number of contacts that sink. A contact loses |b(U, P)| + |natural map|^2 / rho, an energy: what the law would not
-    do with this P and U, and where P = 0 the motion that it would stop; ``shares`` gets it.
+    do with this P and U, and where P = 0 the motion that it would stop; ``shares`` (m, 2) gets it, and |natural map|^2.
     ``add_powers(free, rows, contacts, some, group, sums)`` adds P . (U - r), P . (U - U_free) and |P| |U - r| of the
     contacts ``some`` to the ``sums`` (G, 3) of their groups; ``group`` (N,) has the group of each body, one that does
     not move freely has none, -1.

@@ -69,7 +69,7 @@ def map_naturally(columns, count, factor):
 
 @kernel
 def measure_contacts(rows, mobility, contacts, some, shares):
-    """The sums of the residual: see `Kernels`. ``shares`` (m,) gets what each contact loses, inf where it sinks.
+    """The sums of the residual: see `Kernels`. ``shares`` (m, 2) gets what each contact loses.
 
     And ``contacts`` its ``opening``, U_n - r, and the ``power`` of its impulse, P . (U - r).
     """
@@ -86,7 +86,9 @@ def measure_contacts(rows, mobility, contacts, some, shares):
             k = np.uint64(some[begin + i])
             natural, product, stiff = c[NATURAL + i], c[PRODUCT + i], c[STIFF + i]
             sinks = c[OPENING + i] < -sink[k]
-            shares[k] = np.inf if sinks else product + natural * stiff
+            shares[k, 0], shares[k, 1] = product + natural * stiff, natural
+            if sinks:
+                shares[k, 0] = shares[k, 1] = np.inf
             opening[k], power[k] = c[OPENING + i], c[POWER + i]
             sums = tallied(sums, np.int64(k), natural, product, c[SQUARE + i], stiff, sinks)
     return sums

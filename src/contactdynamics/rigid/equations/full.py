@@ -290,7 +290,9 @@ def measure_contacts(rows, mobility, contacts, some, shares):
             slide = np.sqrt((bound[0] * u[1]) ** 2 + (bound[1] * u[2]) ** 2)
             product = abs(p[0] * (abs(u[0]) + slide) + p[1] * u[1] + p[2] * u[2])
         sinks = u[0] < -contacts.sink[k]
-        shares[k] = np.inf if sinks else product + share * stiff
+        shares[k, 0], shares[k, 1] = product + share * stiff, share
+        if sinks:
+            shares[k, 0] = shares[k, 1] = np.inf
         sums = tallied(sums, int(k), share, product, square, stiff, sinks)
     return sums
 

@@ -85,7 +85,7 @@ def plan_arrays(room: int, unknowns: int) -> Plan:
     """A plan for ``room`` contacts of so many unknowns."""
     order, few = (np.empty(room, dtype=np.uint32) for _ in range(2))
     cuts, ends = (np.zeros(n, dtype=np.int64) for n in (ALL + 1, ALL))
-    return Plan(order, cuts, few, ends, np.empty(room), np.empty((room, unknowns)))
+    return Plan(order, cuts, few, ends, np.empty((room, 2)), np.empty((room, unknowns)))
 
 
 def planned(plan: Plan, count: int) -> Plan:

@@ -162,7 +162,9 @@ def measure_contacts(rows, mobility, contacts, some, shares):
             m = law[k, MOMENT]
             share += turn * (m - min(limit, max(-limit, m - spin / turn))) ** 2 * stiff
         sinks = u_n < -contacts.sink[k]
-        shares[k] = np.inf if sinks else product + share * stiff
+        shares[k, 0], shares[k, 1] = product + share * stiff, share
+        if sinks:
+            shares[k, 0] = shares[k, 1] = np.inf
         sums = tallied(sums, int(k), share, product, square, stiff, sinks)
     return sums
 

@@ -218,7 +218,9 @@ def measure_contacts(rows, mobility, contacts, some, shares):
             part = abs(p * (abs(u) + gamma * slip) + q * v + r * s)
         sinks = u < -sink[k]
         stiff = 1.0 / rho
-        shares[k] = np.inf if sinks else part + share * stiff
+        shares[k, 0], shares[k, 1] = part + share * stiff, share
+        if sinks:
+            shares[k, 0] = shares[k, 1] = np.inf
         sums = tallied(sums, k, share, part, square, stiff, sinks)
     return sums
 
