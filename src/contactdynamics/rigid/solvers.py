@@ -22,6 +22,7 @@ LEFT = 100.0  # times the tolerance: what contacts may lose, over the kinetic si
 EXACT = 1e-8  # residual that is enough whatever is left: arches multiply forces, and 1e-11 is beyond numbers
 FINER = 1e-3  # of the tolerance: how far a small scene is solved
 FINEST = 1e-12  # residual beyond which nothing is improved: only roundings would change
+MANY = 2000  # contacts from which a round over those with most of the residual pays: of a tower it takes more sweeps
 LOOK = 30  # sweeps after which their rate is looked at, where another method is at hand
 PATIENCE = 150  # sweeps in which the extrapolation must halve the residual
 LINE = 64  # bytes of a line of cache
@@ -491,7 +492,7 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
             which = np.int64(found.left <= LEFT * tolerance)
             allowed = 0.25 * tolerance * tolerance * scale if which == 1 else 0.5 * LEFT * tolerance * push
             chosen, contacts = choose_few(rows, kinds, scratch, allowed, which, goal.shared, meeting)
-            few = 2 * chosen <= contacts
+            few = 2 * chosen <= contacts and (which == 0 or contacts > MANY)
         else:
             few = no
         if few:
