@@ -25,6 +25,17 @@ def columns(bodies) -> tuple:
     return bodies.position, bodies.orientation, bodies.kind, bodies.mass, bodies.inertia, bodies.held, balls
 
 
+@kernel(inline=True)
+def leave(position, orientation, i, rows, before, half, late):
+    """Keep the velocity of body ``i``, move it for a time ``half``, and turn it unless that is done ``late``."""
+    for c in range(8):
+        before[i, c] = rows[i, c]
+    move(position, i, rows, half)
+    if not late:
+        f = half / rows[i, 7]
+        turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
+
+
 @kernel
 def set_out(bodies, rows, before, free, gravity, h, alone, late, meeting):
     """Keep the velocities ``before``, drift for h/2; where gravity is ``alone``, to the free velocities as well.
@@ -40,12 +51,7 @@ def set_out(bodies, rows, before, free, gravity, h, alone, late, meeting):
         for i in range(np.uint64(begin), np.uint64(end)):  # unsigned: no test for negative indices
             if kind[i] == FIXED:
                 continue
-            for c in range(8):
-                before[i, c] = rows[i, c]
-            move(position, i, rows, half)
-            if not late:
-                f = half / rows[i, 7]
-                turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
+            leave(position, orientation, i, rows, before, half, late)
             if alone:
                 if balls[i]:
                     for c in range(3):

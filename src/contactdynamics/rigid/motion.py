@@ -227,17 +227,23 @@ def energies(before, free, rows, kind, mass, inertia, orientation, held):
     return first, last, work
 
 
+@kernel(inline=True)
+def add_height(total, i, position, mass, kind, gravity, held):
+    """The ``total`` of `gravity_energy` with body ``i``."""
+    fall = 0.0
+    if kind[i] == FREE:
+        for c in range(3):
+            if not is_held(held[i], c):
+                fall += gravity[c] * position[i, c]
+    return total - mass[i] * fall
+
+
 @kernel
 def gravity_energy(position, mass, kind, gravity, held):
     """-m g . x summed over the free bodies and their free directions."""
     total = 0.0
     for i in range(mass.size):
-        if kind[i] == FREE:
-            fall = 0.0
-            for c in range(3):
-                if not is_held(held[i], c):
-                    fall += gravity[c] * position[i, c]
-            total -= mass[i] * fall
+        total = add_height(total, i, position, mass, kind, gravity, held)
     return total
 
 

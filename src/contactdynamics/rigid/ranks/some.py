@@ -7,8 +7,8 @@ import numpy as np
 
 from ..._jit import kernel
 from ...state import FIXED, FREE
-from ..advance import COLUMNS, SOME, add_ball, note_turn, turn_balls
-from ..motion import add_energies, is_held, move, relax_one, turn
+from ..advance import COLUMNS, SOME, add_ball, leave, note_turn, turn_balls
+from ..motion import add_energies, add_height, move, relax_one, turn
 from ..neighbours import place_balls
 from ..threads import part
 
@@ -23,12 +23,7 @@ def set_out_some(bodies, some, rows, before, free, gravity, h, late, meeting):
         i = some[n]
         if kind[i] == FIXED:
             continue
-        for c in range(8):
-            before[i, c] = rows[i, c]
-        move(position, i, rows, half)
-        if not late:
-            f = half / rows[i, 7]
-            turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
+        leave(position, orientation, i, rows, before, half, late)
         if kind[i] == FREE:
             relax_one(rows, i, mass, inertia, orientation, none, none, gravity, h, some.size < 0, held)
         for c in range(8):
@@ -91,12 +86,7 @@ def add_to_potential(bodies, gravity, begin, end, sums):
     position, _, kind, mass, _, held, _ = bodies
     total = sums[0]
     for i in range(begin, end):
-        if kind[i] == FREE:
-            fall = 0.0
-            for c in range(3):
-                if not is_held(held[i], c):
-                    fall += gravity[c] * position[i, c]
-            total -= mass[i] * fall
+        total = add_height(total, i, position, mass, kind, gravity, held)
     sums[0] = total
 
 
