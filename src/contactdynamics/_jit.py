@@ -28,6 +28,7 @@ CONSTANTS = (
     "materials.py",
     "contract.py",
     "touches.py",
+    "fours.py",
     "step.py",
     "_lean.py",
 )  # without kernels, but used by some

@@ -26,7 +26,7 @@ from contactdynamics.rigid.equations import (
     levers,
     local,
 )
-from contactdynamics.rigid.equations.contract import GROUPS, Kind
+from contactdynamics.rigid.equations.contract import GROUPS, Kind, Mobility
 from contactdynamics.rigid.search.ball_contacts import WARY
 from contactdynamics.rigid.search.contract import DIAGONAL, FULL, NEAR
 from contactdynamics.rigid.space import OPEN
@@ -664,6 +664,12 @@ def test_contacts_of_a_step(moment):
 # ---- Gauss-Seidel ----------------------------------------------------------------------------------------------------
 
 
+def sweep_simple(c, rows, order, beta, last):
+    """One sweep of the simple contacts of a moment."""
+    mobility = Mobility(np.zeros((0, 3, 3)), c.kappa, c.d)
+    return diagonal_sweep.sweep_contacts(rows, mobility, c.simple, order, beta, last)
+
+
 @ALL
 def test_sweep_diagonal(moment):
     # Contact by contact: U from the dense matrices, the exact impulse of the laws' own twins.
@@ -684,7 +690,7 @@ def test_sweep_diagonal(moment):
         change += w[0, 0] * np.sum((new - old) ** 2)
     rows, simple = c.rows.copy(), c.simple
     order = np.arange(c.m, dtype=np.uint32)
-    assert diagonal_sweep.sweep_plain(rows, simple, order, c.kappa) == pytest.approx(change, rel=1e-8)
+    assert sweep_simple(c, rows, order, -1.0, np.empty((c.m, 4))) == pytest.approx(change, rel=1e-8)
     assert simple.row[: c.m, 3:6] == pytest.approx(np.array(expected), abs=1e-11)
     assert flat(rows) == pytest.approx(u, abs=1e-10)
 
@@ -694,22 +700,20 @@ def test_a_sweep_ahead_is_a_sweep_from_extrapolated_impulses(moment):
     c = moment
     if c.m == 0:
         pytest.skip("no simple contacts")
-    order, last = np.arange(c.m, dtype=np.uint32), np.random.default_rng(5).normal(size=(c.m, 3))
+    order, last = np.arange(c.m, dtype=np.uint32), np.random.default_rng(5).normal(size=(c.m, 4))
     before = c.simple.row[: c.m].copy()
     for beta in (0.0, 0.4):
         plain, ahead = c.rows.copy(), c.rows.copy()
         c.simple.row[: c.m] = before
-        c.simple.row[: c.m, 3:6] += beta * (before[:, 3:6] - last)
-        change = diagonal_sweep.sweep_plain(plain, c.simple, order, c.kappa)
+        c.simple.row[: c.m, 3:6] += beta * (before[:, 3:6] - last[:, :3])
+        change = sweep_simple(c, plain, order, -1.0, np.empty((c.m, 4)))
         wanted = c.simple.row[: c.m].copy()
         c.simple.row[: c.m] = before
-        kept = last.copy() if beta else np.full((c.m, 3), np.nan)
-        assert diagonal_sweep.sweep_ahead(ahead, c.simple, order, c.kappa, beta, kept) == pytest.approx(
-            change, rel=1e-10
-        )
+        kept = last.copy() if beta else np.full((c.m, 4), np.nan)
+        assert sweep_simple(c, ahead, order, beta, kept) == pytest.approx(change, rel=1e-10)
         np.testing.assert_allclose(c.simple.row[: c.m], wanted, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(ahead, plain, rtol=1e-10, atol=1e-12)
-        np.testing.assert_array_equal(kept, before[:, 3:6])
+        np.testing.assert_array_equal(kept[:, :3], before[:, 3:6])
 
 
 def law_of_contact(c, q, dense, u):

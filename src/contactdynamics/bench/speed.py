@@ -64,8 +64,9 @@ def sweep(echo) -> dict:
         for _ in range(3):
             sim.step()
         s, plan = sim.contact_set.equations[0].kind
-        m, order = len(s.pair), plan.order.copy()
-        ours = _best(lambda sim=sim, s=s, order=order: diagonal_sweep.sweep_plain(sim.rows, s, order, 2.5)) / m * 1e9
+        m, order, mobility = len(s.pair), plan.order.copy(), sim.contact_set.mobility(sim.model)
+        plain = (sim.rows, mobility, s, order, -1.0, plan.last)
+        ours = _best(lambda plain=plain: diagonal_sweep.sweep_contacts(*plain)) / m * 1e9
         theirs = math.nan
         if c_sweep:
             pointers = [x.ctypes.data for x in (sim.rows, s.a, s.b, s.row, order)]

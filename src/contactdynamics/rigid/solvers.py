@@ -15,6 +15,7 @@ from numba import types
 from .._jit import kernel
 from .entries import MEASURE, MOBILITY, NUMBERS, SWEEP, TABLE, by_address, common, there
 from .equations.contract import ALL, GROUPS, SHARED, measure, own_groups, sweep
+from .order import STREAMS, interleave
 from .sums import CHUNKS, add_all, rounded
 from .threads import CHOSEN, MARKED, MEASURED, SUMMED, after_groups, meet, own_part, part, share_out
 
@@ -186,18 +187,22 @@ def mark_bodies(a, b, order, begin, end, shares, which, limit, free, hot, spare)
 def choose(a, b, plan, group, hot, near, spare):
     """The contacts of hot bodies in a ``group`` into ``plan.few``; marks all their bodies as ``near``.
 
-    Returns their number. No branches either: what is not chosen is written over by the next.
+    Returns their number. No branches either: what is not chosen is written over by the next. Those of each of the
+    places from which the order takes its contacts in turns are put together, and then taken in turns again: see
+    `order.interleave`.
     """
-    few, order = plan.few, plan.order
-    begin = count = plan.cuts[group]
-    for at in range(begin, plan.cuts[group + 1]):
-        k = order[at]
-        i, j = np.uint64(a[k]), np.uint64(b[k])
-        taken = hot[i] | hot[j]
-        few[count] = k
-        count += taken
-        near[i if taken else spare] = True
-        near[j if taken else spare] = True
+    few, order, begin, end = plan.few, plan.order, plan.cuts[group], plan.cuts[group + 1]
+    count = begin
+    for first in range(STREAMS):
+        for at in range(begin + first, end, STREAMS):
+            k = order[at]
+            i, j = np.uint64(a[k]), np.uint64(b[k])
+            taken = hot[i] | hot[j]
+            few[count] = k
+            count += taken
+            near[i if taken else spare] = True
+            near[j if taken else spare] = True
+    interleave(few[begin:count].copy(), few[begin:count])
     plan.few_ends[group] = count
     return count - begin
 
@@ -492,7 +497,7 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
             which = np.int64(found.left <= LEFT * tolerance)
             allowed = 0.25 * tolerance * tolerance * scale if which == 1 else 0.5 * LEFT * tolerance * push
             chosen, contacts = choose_few(rows, kinds, scratch, allowed, which, goal.shared, meeting)
-            few = 2 * chosen <= contacts and (which == 0 or contacts > MANY)
+            few = 4 * chosen <= contacts and (which == 0 or contacts > MANY)
         else:
             few = no
         if few:

@@ -15,8 +15,8 @@ from ..space import image
 from .contract import KERNELS, Kernels
 from .diagonal import Diagonal, add_powers, separations, store_contacts
 from .diagonal_measure import measure_contacts
-from .diagonal_rows import NX, NY, NZ, PX, PY, PZ, cell_power, diagonal_contacts, push_cell, with_image
-from .diagonal_sweep import solve_contact
+from .diagonal_rows import NX, NY, NZ, PX, PY, PZ, cell_power, diagonal_contacts, push_cell, row_of, with_image
+from .diagonal_sweep import set_impulse, set_velocity, solved, start
 
 
 class BorderContacts(NamedTuple):
@@ -63,23 +63,24 @@ def sweep_border(rows, mobility, contacts, some, beta, last):
     With the cell's share the block of W is not diagonal, but hardly differs from it: solved is the diagonal block that
     bounds it from above, as a step towards the solution.
     """
-    met, change, kappa, linear = np.empty(8), 0.0, mobility.kappa, mobility.linear
+    change, kappa, linear, row = 0.0, mobility.kappa, mobility.linear, contacts.row
     factor = 1.0 / (1.0 + kappa)
     for n in range(some.size):
         k = some[n]
-        a, b, c = contacts.a[k], contacts.b[k], contacts.row[k]
-        x, y, z = c[PX], c[PY], c[PZ]
-        px, py, pz = x, y, z
+        a, b, c = contacts.a[k], contacts.b[k], row_of(row, k)
+        p = c[PX], c[PY], c[PZ]
         if beta > 0.0:
-            px, py, pz = x + beta * (x - last[k, 0]), y + beta * (y - last[k, 1]), z + beta * (z - last[k, 2])
+            p = start(c, (last[k, 0], last[k, 1], last[k, 2]), beta)
         if beta >= 0.0:
-            last[k, 0], last[k, 1], last[k, 2] = x, y, z
-        for i in range(8):
-            met[i] = rows[b, i]
-        met[0], met[1], met[2] = with_image(rows, contacts, k, met[0], met[1], met[2])
-        met[6] += contacts.more[k]
-        change += solve_contact(rows[a], met, c, px, py, pz, kappa, factor)
-        dx, dy, dz, mass = c[PX] - px, c[PY] - py, c[PZ] - pz, rows[b, 6]
+            last[k, 0], last[k, 1], last[k, 2] = c[PX], c[PY], c[PZ]
+        o = row_of(rows, b)
+        x, y, z = with_image(rows, contacts, k, o[0], o[1], o[2])
+        met = x, y, z, o[3], o[4], o[5], o[6] + contacts.more[k], o[7]
+        one, _, own, size = solved(row_of(rows, a), met, c, p, kappa, factor)
+        set_velocity(rows, a, one)
+        set_impulse(row, k, own)
+        change += size
+        dx, dy, dz, mass = own[PX] - p[0], own[PY] - p[1], own[PZ] - p[2], o[6]
         nx, ny, nz = c[NX], c[NY], c[NZ]
         rows[b, 0] += mass * dx
         rows[b, 1] += mass * dy

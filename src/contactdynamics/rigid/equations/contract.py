@@ -53,7 +53,7 @@ class Plan(NamedTuple):
     few: np.ndarray  # (m,) those that need work, where their group begins; before the solution, scratch of `order`
     few_ends: np.ndarray  # (ALL,) where these of each group end
     shares: np.ndarray  # (m, 2) what each contact loses, J, and its |natural map|^2; inf where it sinks
-    last: np.ndarray  # (m, 3) impulse of the last iterate; (m, 6) with the moment where there may be one
+    last: np.ndarray  # (m, 3) impulse of the last iterate; (m, 6) with the moment where there may be one; or (m, 4)
 
 
 class Kind(NamedTuple):

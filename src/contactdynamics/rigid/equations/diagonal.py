@@ -345,6 +345,7 @@ class Diagonal(Held):
 
     number, ahead, able = DIAGONAL, True, True
     arrays, more, kernels = staticmethod(diagonal_contacts), (1.03, 16), KERNELS[DiagonalContacts]
+    unknowns = 4  # three and a spare one: rows of four are read at once
     filling, memory = staticmethod(fill_contacts), staticmethod(kept)
     _alone = False  # whether all pairs of the search are of this kind
 

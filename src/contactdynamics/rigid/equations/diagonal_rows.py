@@ -10,6 +10,7 @@ from numba.extending import overload
 
 from ..._jit import kernel
 from ..fetch import lines
+from ..fours import put_side_by_side
 
 # Columns of a contact's row.
 NX, NY, NZ, PX, PY, PZ, TARGET, GAMMA = range(8)
@@ -45,13 +46,20 @@ def with_image(rows, contacts, k, x, y, z):
 
 
 @kernel(inline=True)
-def _with_image(rows, contacts, k, x, y, z):
-    s, cell = contacts.image, rows.shape[0] - 3
+def _moved(rows, s, x, y, z):
+    """x, y, z with the velocity of an image at ``s`` (3,), numbers or fours."""
+    cell = rows.shape[0] - 3
     return (
-        x + s[k, 0] * rows[cell, 0] + s[k, 1] * rows[cell + 1, 0] + s[k, 2] * rows[cell + 2, 0],
-        y + s[k, 0] * rows[cell, 1] + s[k, 1] * rows[cell + 1, 1] + s[k, 2] * rows[cell + 2, 1],
-        z + s[k, 0] * rows[cell, 2] + s[k, 1] * rows[cell + 1, 2] + s[k, 2] * rows[cell + 2, 2],
+        x + s[0] * rows[cell, 0] + s[1] * rows[cell + 1, 0] + s[2] * rows[cell + 2, 0],
+        y + s[0] * rows[cell, 1] + s[1] * rows[cell + 1, 1] + s[2] * rows[cell + 2, 1],
+        z + s[0] * rows[cell, 2] + s[1] * rows[cell + 1, 2] + s[2] * rows[cell + 2, 2],
     )
+
+
+@kernel(inline=True)
+def _with_image(rows, contacts, k, x, y, z):
+    s = contacts.image
+    return _moved(rows, (s[k, 0], s[k, 1], s[k, 2]), x, y, z)
 
 
 @overload(with_image)
@@ -59,6 +67,32 @@ def _compiled_with_image(rows, contacts, k, x, y, z):
     if "image" in contacts.instance_class._fields:
         return lambda rows, contacts, k, x, y, z: _with_image(rows, contacts, k, x, y, z)
     return lambda rows, contacts, k, x, y, z: (x, y, z)
+
+
+def with_images(rows, contacts, four, x, y, z):
+    """The same of ``four`` contacts (4,)."""
+    if not hasattr(contacts, "image"):
+        return x, y, z
+    return _with_images(rows, contacts, four, x, y, z)
+
+
+@kernel(inline=True)
+def _with_images(rows, contacts, four, x, y, z):
+    (i, j, k, l), s = four, contacts.image
+    return _moved(
+        rows, (
+            put_side_by_side(s[i, 0], s[j, 0], s[k, 0], s[l, 0]),
+            put_side_by_side(s[i, 1], s[j, 1], s[k, 1], s[l, 1]),
+            put_side_by_side(s[i, 2], s[j, 2], s[k, 2], s[l, 2]),
+        ), x, y, z,
+    )  # fmt: skip
+
+
+@overload(with_images)
+def _compiled_with_images(rows, contacts, four, x, y, z):
+    if "image" in contacts.instance_class._fields:
+        return lambda rows, contacts, four, x, y, z: _with_images(rows, contacts, four, x, y, z)
+    return lambda rows, contacts, four, x, y, z: (x, y, z)
 
 
 def push_cell(rows, linear, contacts, k, x, y, z):
@@ -103,6 +137,14 @@ def _compiled_cell_power(rows, driven, contacts, k, x, y, z):
     if "image" in contacts.instance_class._fields:
         return lambda rows, driven, contacts, k, x, y, z: _cell_power(rows, driven, contacts, k, x, y, z)
     return lambda rows, driven, contacts, k, x, y, z: 0.0
+
+
+@kernel(inline=True)
+def row_of(table, k):
+    """Row ``k`` of a table with eight columns."""
+    return (
+        table[k, 0], table[k, 1], table[k, 2], table[k, 3], table[k, 4], table[k, 5], table[k, 6], table[k, 7]
+    )  # fmt: skip
 
 
 @kernel(inline=True)

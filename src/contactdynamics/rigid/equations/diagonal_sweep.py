@@ -1,87 +1,127 @@
-"""The sweep of diagonal contacts: each is solved exactly with the others held, every body loaded once."""
+"""The sweep of diagonal contacts: each is solved exactly with the others held, every body loaded once.
+
+Four contacts in a row that have no free body in common are solved at once (`fours`), which is the same as one after the
+other; `order` has them so, nearly always.
+"""
 
 import numpy as np
 
 from ..._jit import kernel
-from .diagonal_rows import GAMMA, NX, NY, NZ, PX, PY, PZ, TARGET, TINY
+from ..fours import (
+    apart,
+    columns_of_4,
+    columns_of_8,
+    larger,
+    root,
+    set_columns_of_4,
+    set_columns_of_8,
+    smaller,
+    spread,
+    total,
+)
+from .diagonal_rows import GAMMA, NX, NY, NZ, PX, PY, PZ, TARGET, TINY, row_of
 
 
 @kernel(inline=True, contract=True)
-def solve_contact(ra, rb, c, px, py, pz, kappa, factor):
-    """Solve a simple contact that starts with the impulse p: P_n = max(0, p_n - (U_n - r)/W_n), then P_t into the cone.
+def solved(a, b, c, p, kappa, factor):
+    """A simple contact that starts with the impulse p: P_n = max(0, p_n - (U_n - r)/W_n), then P_t into the cone.
 
-    ``ra``, ``rb`` (8,) are the rows of its bodies, ``c`` (8,) its own; all three are changed. Returns W_n |P - p|^2,
-    the kinetic size of the change. Written out: every body is loaded once.
+    ``a``, ``b`` (8,) are the rows of its bodies, ``c`` (8,) its own, of numbers or of fours. Returns what becomes of
+    them, and W_n |P - p|^2, the kinetic size of the change.
     """
-    nx, ny, nz = c[NX], c[NY], c[NZ]
-    sx, sy, sz = ra[3] + rb[3], ra[4] + rb[4], ra[5] + rb[5]
-    ux = rb[0] - ra[0] - (sy * nz - sz * ny)
-    uy = rb[1] - ra[1] - (sz * nx - sx * nz)
-    uz = rb[2] - ra[2] - (sx * ny - sy * nx)
-    ma, mb = ra[6], rb[6]
+    nx, ny, nz, px, py, pz = c[NX], c[NY], c[NZ], p[0], p[1], p[2]
+    sx, sy, sz, ma, mb = a[3] + b[3], a[4] + b[4], a[5] + b[5], a[6], b[6]
+    ux = b[0] - a[0] - (sy * nz - sz * ny)
+    uy = b[1] - a[1] - (sz * nx - sx * nz)
+    uz = b[2] - a[2] - (sx * ny - sy * nx)
     w_n = ma + mb
     step = 1.0 / w_n
     u_n = ux * nx + uy * ny + uz * nz
     p_n = px * nx + py * ny + pz * nz
-    new = max(0.0, p_n - (u_n - c[TARGET]) * step)
-    step *= factor
+    new = larger(0.0, p_n - (u_n - c[TARGET]) * step)
+    step = step * factor
     # the normal parts of P and U taken off at once
     off = p_n - step * u_n
     tx, ty, tz = px - step * ux - off * nx, py - step * uy - off * ny, pz - step * uz - off * nz
     square = tx * tx + ty * ty + tz * tz
-    shrink = min(1.0, c[GAMMA] * new / np.sqrt(square + TINY))  # no branch: the processor could not foresee it
+    shrink = smaller(1.0, c[GAMMA] * new / root(square + TINY))  # no branch: the processor could not foresee it
     tx, ty, tz = tx * shrink + new * nx, ty * shrink + new * ny, tz * shrink + new * nz
     dx, dy, dz = tx - px, ty - py, tz - pz
-    c[PX], c[PY], c[PZ] = tx, ty, tz
-    ra[0] -= ma * dx
-    ra[1] -= ma * dy
-    ra[2] -= ma * dz
-    rb[0] += mb * dx
-    rb[1] += mb * dy
-    rb[2] += mb * dz
     mx, my, mz = kappa * (ny * dz - nz * dy), kappa * (nz * dx - nx * dz), kappa * (nx * dy - ny * dx)
-    ra[3] -= ma * mx
-    ra[4] -= ma * my
-    ra[5] -= ma * mz
-    rb[3] -= mb * mx
-    rb[4] -= mb * my
-    rb[5] -= mb * mz
-    return w_n * (dx * dx + dy * dy + dz * dz)
+    return (
+        (a[0] - ma * dx, a[1] - ma * dy, a[2] - ma * dz, a[3] - ma * mx, a[4] - ma * my, a[5] - ma * mz, ma, a[7]),
+        (b[0] + mb * dx, b[1] + mb * dy, b[2] + mb * dz, b[3] - mb * mx, b[4] - mb * my, b[5] - mb * mz, mb, b[7]),
+        (nx, ny, nz, tx, ty, tz, c[TARGET], c[GAMMA]),
+        w_n * (dx * dx + dy * dy + dz * dz),
+    )
+
+
+@kernel(inline=True)
+def set_velocity(rows, k, values):
+    """Write velocity and spin of body ``k``."""
+    for c in range(6):
+        rows[k, c] = values[c]
+
+
+@kernel(inline=True)
+def set_impulse(row, k, values):
+    """Write the impulse of contact ``k``."""
+    row[k, PX], row[k, PY], row[k, PZ] = values[PX], values[PY], values[PZ]
+
+
+@kernel(inline=True, contract=True)
+def start(c, o, beta):
+    """P + beta (P - P_last) of a contact with the row ``c``, and P_last in ``o``."""
+    x, y, z = c[PX], c[PY], c[PZ]
+    return x + beta * (x - o[0]), y + beta * (y - o[1]), z + beta * (z - o[2])
 
 
 @kernel(contract=True)
-def sweep_plain(rows, contacts, order, kappa):
-    """One sweep over the contacts ``order``; returns the sum of W_n |dP|^2."""
-    change, factor = 0.0, 1.0 / (1.0 + kappa)
-    for k in range(order.size):
-        at = order[k]
-        c = contacts.row[at]
-        change += solve_contact(rows[contacts.a[at]], rows[contacts.b[at]], c, c[PX], c[PY], c[PZ], kappa, factor)
+def sweep_one(rows, contacts, k, kappa, factor, beta, last):
+    """Solve contact ``k``; returns the size of the change. ``beta``: as of `sweep_contacts`."""
+    row, a, b = contacts.row, contacts.a[k], contacts.b[k]
+    c = row_of(row, k)
+    p = c[PX], c[PY], c[PZ]
+    if beta > 0.0:
+        p = start(c, (last[k, 0], last[k, 1], last[k, 2]), beta)
+    if beta >= 0.0:
+        last[k, 0], last[k, 1], last[k, 2] = c[PX], c[PY], c[PZ]
+    one, two, own, change = solved(row_of(rows, a), row_of(rows, b), c, p, kappa, factor)
+    set_velocity(rows, a, one)
+    set_velocity(rows, b, two)
+    set_impulse(row, k, own)
     return change
 
 
 @kernel(contract=True)
-def sweep_ahead(rows, contacts, order, kappa, beta, last):
-    """A sweep that starts each contact from P + beta (P - P_last); ``last`` (m, 3) takes P. Returns as `sweep_plain`.
-
-    Before it, the velocities are extrapolated in the same way: they stay those of the impulses (2004, eq. 36).
-    """
-    change, factor = 0.0, 1.0 / (1.0 + kappa)
-    for k in range(order.size):
-        at = order[k]
-        c, o = contacts.row[at], last[at]
-        x, y, z = c[PX], c[PY], c[PZ]
-        px, py, pz = x, y, z
-        if beta > 0.0:
-            px, py, pz = x + beta * (x - o[0]), y + beta * (y - o[1]), z + beta * (z - o[2])
-        o[0], o[1], o[2] = x, y, z
-        change += solve_contact(rows[contacts.a[at]], rows[contacts.b[at]], c, px, py, pz, kappa, factor)
-    return change
-
-
-@kernel
 def sweep_contacts(rows, mobility, contacts, some, beta, last):
-    """One sweep, as `Kernels` has it."""
-    if beta < 0.0:
-        return sweep_plain(rows, contacts, some, mobility.kappa)
-    return sweep_ahead(rows, contacts, some, mobility.kappa, beta, last)
+    """One sweep, as `Kernels` has it: each starts from P + beta (P - P_last); ``last`` (m, 4) takes P.
+
+    Before it, the velocities are extrapolated in the same way: they stay those of the impulses (2004, eq. 36). Where
+    beta < 0 the sweep is plain, and ``last`` stays as it is.
+    """
+    kappa, factor, change, changes = mobility.kappa, 1.0 / (1.0 + mobility.kappa), 0.0, spread(0.0)
+    row, one, two, size = contacts.row, contacts.a, contacts.b, np.uint64(some.size)
+    whole = size - size % np.uint64(4)
+    for at in range(np.uint64(0), whole, np.uint64(4)):
+        i, j, k, l = some[at], some[at + np.uint64(1)], some[at + np.uint64(2)], some[at + np.uint64(3)]
+        a, b = (one[i], one[j], one[k], one[l]), (two[i], two[j], two[k], two[l])
+        first, second = columns_of_8(rows, *a), columns_of_8(rows, *b)
+        if not apart(a, b, first[6], second[6]):
+            for n in range(at, at + np.uint64(4)):
+                change += sweep_one(rows, contacts, some[n], kappa, factor, beta, last)
+            continue
+        c = columns_of_8(row, i, j, k, l)
+        p = c[PX], c[PY], c[PZ]
+        if beta > 0.0:
+            p = start(c, columns_of_4(last, i, j, k, l), beta)
+        if beta >= 0.0:
+            set_columns_of_4(last, i, j, k, l, (c[PX], c[PY], c[PZ], c[PZ]))
+        first, second, own, size_of_change = solved(first, second, c, p, kappa, factor)
+        set_columns_of_8(rows, *a, first)
+        set_columns_of_8(rows, *b, second)
+        set_columns_of_8(row, i, j, k, l, own)
+        changes = changes + size_of_change
+    for n in range(whole, size):
+        change += sweep_one(rows, contacts, some[n], kappa, factor, beta, last)
+    return change + total(changes)
