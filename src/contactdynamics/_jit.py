@@ -33,7 +33,7 @@ CONSTANTS = (
     "_lean.py",
 )  # without kernels, but used by some
 OWN = re.compile("[0-9a-f]{16}")  # names of folders with machine code
-CALLS = 10  # of a kernel, after which its types are taken for settled
+CALLS = 3  # of a kernel, after which its types are taken for settled
 KEPT_CACHES = 3  # older versions' machine code to keep beside the current one
 
 

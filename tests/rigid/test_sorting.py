@@ -195,7 +195,9 @@ def test_shares_that_may_stay():
         losses = np.zeros((1, 2048), dtype=np.int64)
         both = np.stack([np.full(len(shares), np.inf), shares], axis=1)
         solvers.add_losses(np.arange(len(shares), dtype=np.uint32), 0, len(shares), both, 1, losses[0])
-        limit = solvers.small_enough(losses, allowed)
+        limit, above = solvers.small_enough(losses, allowed)
         assert shares[shares < limit].sum() <= allowed * (1 + 1e-9)  # by 32 bits of each
         if np.isfinite(limit):
             assert shares[shares < 2 * limit].sum() > allowed or np.isinf(shares).any()
+        share = np.mean(shares >= limit)
+        assert share / (2 - share) - 1e-12 <= above <= 2 * share / (1 + share) + 1e-12  # each counts once to twice

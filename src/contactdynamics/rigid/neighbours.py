@@ -448,7 +448,7 @@ class Neighbours:
         """Follow the balls and planes of the model: at the start, when bodies come or go, or are sorted."""
         balls, count = model.balls, len(model.balls.radius)
         self.lists, self.span = None, (0, count)  # to be built at the next step, for the balls of this span
-        self._wanderers, self._place_all = Settled(wanderers), Settled(place_all)
+        self._wanderers, self._place_all, self._look_up = Settled(wanderers), Settled(place_all), Settled(look_up)
         self.spheres = Spheres(
             np.empty((count, 3)), balls.radius, balls.centre, balls.body, model.bodies.kind, model.dimension - 2
         )
@@ -457,7 +457,7 @@ class Neighbours:
         self._every = np.arange(count, dtype=np.int32)
         self.largest = float(balls.radius.max(initial=0.0))
         self.smallest = float(balls.radius.min()) if count else 1.0
-        arm = np.sqrt((balls.centre**2).sum(axis=1)) + balls.radius
+        arm = np.sqrt(np.einsum("ij,ij->i", balls.centre, balls.centre)) + balls.radius
         self.reach = 2.0 * float(arm.max(initial=0.0))  # no two bodies that touch are farther apart
         planes = len(model.planes.body)
         self.flats = Flats(np.empty((planes, 3)), np.empty((planes, 3)), model.planes.body, model.planes.material)
@@ -519,8 +519,8 @@ class Neighbours:
                     return
                 if before is not None:
                     rows = faster(rows, self._carried(before))
-                well = moved <= self.few and look_up(
-                    self._built, self.moved[:moved], spheres, rows, h, self.far(anticipate), self.room, lists,
+                well = moved <= self.few and self._look_up(
+                    self._built, self.moved[:moved], spheres, rows, float(h), self.far(anticipate), self.room, lists,
                     self.span, self._every,
                 )  # fmt: skip
                 self.changes += 1

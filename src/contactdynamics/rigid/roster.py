@@ -20,18 +20,18 @@ class Roster:
         self._set(model._replace(bodies=bodies), packed(bodies))
         self.ball_number = np.arange(len(model.balls.radius))  # in the order in which they came
 
-    def _set(self, model: Model, rows: np.ndarray) -> None:
+    def _set(self, model: Model, rows: np.ndarray, order: np.ndarray | None = None) -> None:
         self.model, self.rows = model, lines(len(rows))
         self.rows[:] = rows
-        self.order = np.argsort(model.bodies.identity)  # rows in the order of the numbers
+        self.order = np.argsort(model.bodies.identity) if order is None else order  # rows in the order of the numbers
 
     @property
     def tables(self) -> Tables:
         """The present tables."""
         return Tables.of(self.model)
 
-    def _replace(self, tables: Tables, rows: np.ndarray) -> None:
-        self._set(self.model._replace(**tables._asdict()), rows)
+    def _replace(self, tables: Tables, rows: np.ndarray, order: np.ndarray | None = None) -> None:
+        self._set(self.model._replace(**tables._asdict()), rows, order)
 
     # ---- rows and numbers --------------------------------------------------------------------------------------------
 
@@ -68,7 +68,9 @@ class Roster:
         new = shifted(new, len(self.rows) - int(new.bodies.identity[0]))  # rows follow on, whatever was removed
         latest = self.ball_number.max(initial=-1)
         self.ball_number = np.append(self.ball_number, latest + 1 + np.arange(len(new.balls.radius)))
-        self._replace(join_all([self.tables, new]), np.concatenate([self.rows, packed(new.bodies)]))
+        rows = np.concatenate([self.rows, packed(new.bodies)])
+        order = np.append(self.order, np.arange(len(self.rows), len(rows)))  # numbers only grow
+        self._replace(join_all([self.tables, new]), rows, order)
 
     def keep(self, stay: np.ndarray) -> None:
         """Take out the bodies for which the mask ``stay`` (N,) is false."""

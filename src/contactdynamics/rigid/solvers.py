@@ -24,6 +24,7 @@ EXACT = 1e-8  # residual that is enough whatever is left: arches multiply forces
 FINER = 1e-3  # of the tolerance: how far a small scene is solved
 FINEST = 1e-12  # residual beyond which nothing is improved: only roundings would change
 MANY = 2000  # contacts from which a round over those with most of the residual pays: of a tower it takes more sweeps
+WORTH = 0.25  # of the contacts at most in a round over few: a look at all of them takes as long as a sweep
 LOOK = 30  # sweeps after which their rate is looked at, where another method is at hand
 PATIENCE = 150  # sweeps in which the extrapolation must halve the residual
 LINE = 64  # bytes of a line of cache
@@ -153,20 +154,25 @@ def add_losses(order, begin, end, shares, which, out):
 
 @kernel
 def small_enough(losses, allowed):
-    """The power of two below which the shares together are at most ``allowed``.
+    """The power of two below which the shares together are at most ``allowed``, and how many contacts have more.
 
-    ``losses`` (threads, 2048): see `add_losses`. Contacts that sink lose more than any bound.
+    As a part of all, by the leading bits of their shares, which are between one and two in each. ``losses`` (threads,
+    2048): see `add_losses`. Contacts that sink lose more than any bound.
     """
-    total = 0.0
-    for n in range(1, 2047):
+    total, limit, above, every = 0.0, np.inf, 0.0, 0.0
+    for n in range(losses.shape[1]):
         parts = 0
         for thread in range(losses.shape[0]):
             parts += losses[thread, n]
         if parts > 0:
-            total += math.ldexp(parts, n - 1054)
-            if total > allowed:
-                return math.ldexp(1.0, n - 1023)
-    return np.inf
+            every += parts
+            if 0 < n < 2047 and total <= allowed:
+                total += math.ldexp(parts, n - 1054)
+                if total > allowed:
+                    limit = math.ldexp(1.0, n - 1023)
+            if total > allowed or n == 2047:
+                above += parts
+    return limit, above / max(every, 1.0)
 
 
 @kernel
@@ -213,8 +219,8 @@ def choose_few(rows, kinds, scratch, allowed, which, shared, meeting):
 
     These, together at most ``allowed``, may stay as they are; ``which`` of the shares: see `Plan`. Bodies that do not
     move carry nothing from one of their contacts to another. The last ``shared`` rows are always among the bodies. Each
-    worker chooses among the contacts of its groups. Returns the number of those chosen and of all; those of bodies are
-    in ``scratch.found``.
+    worker chooses among the contacts of its groups. Returns the number of those chosen and of all, alike where it sees
+    that they would be too many; those of bodies are in ``scratch.found``.
     """
     thread, n, free, hot, near = meeting.thread, rows.shape[0], scratch.free, scratch.hot, scratch.near
     losses, spare = scratch.losses, np.uint64(n + LINE * (thread + 1))
@@ -231,7 +237,9 @@ def choose_few(rows, kinds, scratch, allowed, which, shared, meeting):
             plan = common(kinds, at).plan
             add_losses(plan.order, plan.cuts[begin], plan.cuts[end], plan.shares, which, losses[thread])
     share_out(meeting, rows, SUMMED)
-    limit = small_enough(losses[: meeting.threads], allowed)
+    limit, above = small_enough(losses[: meeting.threads], allowed)
+    if 2.0 * above > WORTH:  # with those that share their bodies they are more than twice as many
+        return 1, 1
     for parity in range(2):
         begin, end = own_groups(meeting, parity)
         for at in range(len(kinds)):
@@ -497,7 +505,7 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
             which = np.int64(found.left <= LEFT * tolerance)
             allowed = 0.25 * tolerance * tolerance * scale if which == 1 else 0.5 * LEFT * tolerance * push
             chosen, contacts = choose_few(rows, kinds, scratch, allowed, which, goal.shared, meeting)
-            few = 4 * chosen <= contacts and (which == 0 or contacts > MANY)
+            few = chosen <= WORTH * contacts and (which == 0 or contacts > MANY)
         else:
             few = no
         if few:

@@ -15,8 +15,22 @@ from ..space import image
 from .contract import KERNELS, Kernels
 from .diagonal import Diagonal, add_powers, separations, store_contacts
 from .diagonal_measure import measure_contacts
-from .diagonal_rows import NX, NY, NZ, PX, PY, PZ, cell_power, diagonal_contacts, push_cell, row_of, with_image
-from .diagonal_sweep import set_impulse, set_velocity, solved, start
+from .diagonal_rows import (
+    NX,
+    NY,
+    NZ,
+    PX,
+    PY,
+    PZ,
+    cell_power,
+    diagonal_contacts,
+    push_cell,
+    pushed,
+    row_of,
+    set_velocity,
+    with_image,
+)
+from .diagonal_sweep import set_impulse, solved, start
 
 
 class BorderContacts(NamedTuple):
@@ -80,14 +94,8 @@ def sweep_border(rows, mobility, contacts, some, beta, last):
         set_velocity(rows, a, one)
         set_impulse(row, k, own)
         change += size
-        dx, dy, dz, mass = own[PX] - p[0], own[PY] - p[1], own[PZ] - p[2], o[6]
-        nx, ny, nz = c[NX], c[NY], c[NZ]
-        rows[b, 0] += mass * dx
-        rows[b, 1] += mass * dy
-        rows[b, 2] += mass * dz
-        rows[b, 3] -= mass * kappa * (ny * dz - nz * dy)
-        rows[b, 4] -= mass * kappa * (nz * dx - nx * dz)
-        rows[b, 5] -= mass * kappa * (nx * dy - ny * dx)
+        dx, dy, dz = own[PX] - p[0], own[PY] - p[1], own[PZ] - p[2]
+        set_velocity(rows, b, pushed(o, o, c[NX], c[NY], c[NZ], dx, dy, dz, kappa)[1])
         push_cell(rows, linear, contacts, k, dx, dy, dz)
     return change
 

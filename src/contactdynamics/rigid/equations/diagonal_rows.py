@@ -148,6 +148,24 @@ def row_of(table, k):
 
 
 @kernel(inline=True)
+def set_velocity(rows, k, values):
+    """Write velocity and spin of body ``k``."""
+    for c in range(6):
+        rows[k, c] = values[c]
+
+
+@kernel(inline=True, contract=True)
+def pushed(a, b, nx, ny, nz, px, py, pz, kappa):
+    """The rows (8,) of two bodies after an impulse on b, its opposite on a; of numbers or of fours."""
+    ma, mb = a[6], b[6]
+    mx, my, mz = kappa * (ny * pz - nz * py), kappa * (nz * px - nx * pz), kappa * (nx * py - ny * px)
+    return (
+        (a[0] - ma * px, a[1] - ma * py, a[2] - ma * pz, a[3] - ma * mx, a[4] - ma * my, a[5] - ma * mz, ma, a[7]),
+        (b[0] + mb * px, b[1] + mb * py, b[2] + mb * pz, b[3] - mb * mx, b[4] - mb * my, b[5] - mb * mz, mb, b[7]),
+    )
+
+
+@kernel(inline=True)
 def slip_sum(rows, a, b):
     """s_a + s_b."""
     return rows[a, 3] + rows[b, 3], rows[a, 4] + rows[b, 4], rows[a, 5] + rows[b, 5]

@@ -19,7 +19,7 @@ from ..fours import (
     spread,
     total,
 )
-from .diagonal_rows import GAMMA, NX, NY, NZ, PX, PY, PZ, TARGET, TINY, row_of
+from .diagonal_rows import GAMMA, NX, NY, NZ, PX, PY, PZ, TARGET, TINY, pushed, row_of, set_velocity
 
 
 @kernel(inline=True, contract=True)
@@ -30,11 +30,11 @@ def solved(a, b, c, p, kappa, factor):
     them, and W_n |P - p|^2, the kinetic size of the change.
     """
     nx, ny, nz, px, py, pz = c[NX], c[NY], c[NZ], p[0], p[1], p[2]
-    sx, sy, sz, ma, mb = a[3] + b[3], a[4] + b[4], a[5] + b[5], a[6], b[6]
+    sx, sy, sz = a[3] + b[3], a[4] + b[4], a[5] + b[5]
     ux = b[0] - a[0] - (sy * nz - sz * ny)
     uy = b[1] - a[1] - (sz * nx - sx * nz)
     uz = b[2] - a[2] - (sx * ny - sy * nx)
-    w_n = ma + mb
+    w_n = a[6] + b[6]
     step = 1.0 / w_n
     u_n = ux * nx + uy * ny + uz * nz
     p_n = px * nx + py * ny + pz * nz
@@ -47,20 +47,8 @@ def solved(a, b, c, p, kappa, factor):
     shrink = smaller(1.0, c[GAMMA] * new / root(square + TINY))  # no branch: the processor could not foresee it
     tx, ty, tz = tx * shrink + new * nx, ty * shrink + new * ny, tz * shrink + new * nz
     dx, dy, dz = tx - px, ty - py, tz - pz
-    mx, my, mz = kappa * (ny * dz - nz * dy), kappa * (nz * dx - nx * dz), kappa * (nx * dy - ny * dx)
-    return (
-        (a[0] - ma * dx, a[1] - ma * dy, a[2] - ma * dz, a[3] - ma * mx, a[4] - ma * my, a[5] - ma * mz, ma, a[7]),
-        (b[0] + mb * dx, b[1] + mb * dy, b[2] + mb * dz, b[3] - mb * mx, b[4] - mb * my, b[5] - mb * mz, mb, b[7]),
-        (nx, ny, nz, tx, ty, tz, c[TARGET], c[GAMMA]),
-        w_n * (dx * dx + dy * dy + dz * dz),
-    )
-
-
-@kernel(inline=True)
-def set_velocity(rows, k, values):
-    """Write velocity and spin of body ``k``."""
-    for c in range(6):
-        rows[k, c] = values[c]
+    a, b = pushed(a, b, nx, ny, nz, dx, dy, dz, kappa)
+    return a, b, (nx, ny, nz, tx, ty, tz, c[TARGET], c[GAMMA]), w_n * (dx * dx + dy * dy + dz * dz)
 
 
 @kernel(inline=True)

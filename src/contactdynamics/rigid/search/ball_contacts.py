@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._jit import kernel
 from ...state import FREE, OPEN, SEPARATING
+from ..fetch import fetch
 from ..space import image, shortest
 from ..threads import meet, part
 from .contract import BORDER, DIAGONAL, FULL, NEAR
@@ -257,6 +258,7 @@ def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out
     ``where``: the first ball and that after the last one, the row to begin with, and that after the last one.
     """
     start, count, other = lists.start, lists.count, lists.other
+    places, radius, body = spheres.places, spheres.radius, spheres.body
     begin, end, found, room = where
     k, held, full = rows_before(old.first, old.balls, begin), np.uint64(0), np.uint64(SOME)
     time = (1.0 + WARY) * outlook.h if outlook.anticipate and not any_gap(rules, outlook) else 0.0
@@ -267,6 +269,9 @@ def find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out
     for i in range(np.uint64(begin), np.uint64(end)):
         for n in range(np.uint64(start[i]), np.uint64(start[i] + count[i])):
             one[held], two[held] = i, other[n]
+            fetch(places, two[held])
+            fetch(radius, two[held])
+            fetch(body, two[held])
             held += np.uint64(1)
             if held == full:
                 at = found, room, k

@@ -141,12 +141,16 @@ def deepest_pair(gap, first, second, balls, radius, begin, end):
 
     Of the rows from ``begin`` on, before ``end``.
     """
-    depth, share, worst = 0.0, 0.0, -1
+    depth, share, worst, least = 0.0, 0.0, -1, np.inf
+    for i in range(radius.size):
+        least = min(least, radius[i])
     for k in range(np.uint64(begin), np.uint64(end)):
-        depth, size = max(depth, -gap[k]), radius[second[k]]
-        size = min(size, radius[first[k]]) if k < balls else size
-        if -gap[k] > share * size:  # seldom
-            share, worst = -gap[k] / size, np.int64(k)
+        depth = max(depth, -gap[k])
+        if -gap[k] > share * least:  # seldom: no radius is looked up for the others
+            size = radius[second[k]]
+            size = min(size, radius[first[k]]) if k < balls else size
+            if -gap[k] > share * size:
+                share, worst = -gap[k] / size, np.int64(k)
     return depth, share, worst
 
 
