@@ -187,3 +187,13 @@ def recover(position, inverse_mass, contacts, keep, most, gravity, mass, rounds=
     size = np.linalg.norm(shift, axis=1, keepdims=True)
     shift *= np.minimum(1.0, most / np.where(size > 0, size, 1.0))
     return position + shift, -float((mass[:, None] * shift * gravity).sum())
+
+
+# ---- the order of a sweep --------------------------------------------------------------------------------------------
+
+
+def in_turns(order, chosen):
+    """Those of an ``order`` that are ``chosen``: every fourth one, the next ones, ..; then from four places in turn."""
+    some = [int(k) for first in range(4) for k in order[first::4] if k in chosen]
+    stride = -(-len(some) // 4)
+    return [k for row in range(stride) for k in some[row::stride]]

@@ -12,6 +12,7 @@ import pytest
 import ranks_program
 
 import contactdynamics as cd
+import naive_rigid as twin
 from contactdynamics._jit import kernel
 from contactdynamics.rigid import contact_set, neighbours, simulation, solvers
 from contactdynamics.rigid.entries import table
@@ -92,10 +93,10 @@ def test_threads_choose_the_same_contacts(seed):
         for threads in (1, 2, 3, 8):
             plan.few[:], scratch.losses[:] = 0, 99
             scratch.hot[scratch.movable] = scratch.near[:] = True
-            arguments = sim.rows, table(kinds), scratch, allowed, seed % 2, 0
+            arguments = sim.rows, table(kinds), scratch, allowed, seed % 2, 0, 2.0
             assert Team(threads).share(solvers.choose_few, *arguments) == (np.count_nonzero(some), len(some))
             for begin, end, after in zip(plan.cuts, plan.few_ends, plan.cuts[1:], strict=False):
-                assert plan.few[begin:end].tolist() == [k for k in plan.order[begin:after] if some[k]]
+                assert plan.few[begin:end].tolist() == twin.in_turns(plan.order[begin:after], set(np.flatnonzero(some)))
             begins = [len(scratch.movable) * k // threads for k in range(threads)]
             bodies = [scratch.bodies[b : b + n] for b, n in zip(begins, scratch.found[:, 2], strict=False)]
             assert np.concatenate(bodies).tolist() == np.flatnonzero(near & scratch.free).tolist()

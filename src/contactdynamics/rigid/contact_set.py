@@ -48,6 +48,7 @@ class ContactSet(Kinds):
     apart = None  # the same, while this process knows a part of them alone: see `know_bodies`
     _last_count = None  # contacts of the last step
     _swept_apart = False  # whether the equations have those of this process alone
+    _due = None  # mobility and tolerance, where impulses and status are still to be kept: see `book`
 
     def _begin_equations(self) -> None:
         """Equations without contacts, and nothing known of the step before."""
@@ -253,8 +254,11 @@ class ContactSet(Kinds):
         division.forget_places(search.found)
         return scale
 
-    def solve(self, model, step: Step, rows, settings: Settings) -> Solved:
-        """Solve the contacts; with anticipation, again as long as the solution closes gaps of pairs left out."""
+    def solve(self, model, step: Step, rows, settings: Settings, booked: bool = False) -> Solved:
+        """Solve the contacts; with anticipation, again as long as the solution closes gaps of pairs left out.
+
+        Impulses and status are kept; if they are ``booked`` next and nobody looks at them before, by `book`.
+        """
         framed, sweeps, steps, mobility = 0.0, 0, 0, self.mobility(model)
         while True:
             begin = clock()
@@ -272,7 +276,9 @@ class ContactSet(Kinds):
                     self.apart.spread()
                 sweeps, steps = sweeps + found.iterations, steps + answer.iterations
             begun = [search.status.copy() for search in self.searches] if step.anticipate else []
-            cone = self._store(rows, mobility, settings.tolerance)
+            cone, self._due = 0.0, (mobility, settings.tolerance) if booked and not step.anticipate else None
+            if self._due is None:
+                cone = self._store(rows, mobility, settings.tolerance)
             if not (step.anticipate and self._more(model, step, rows, begun)):
                 if not self.count:
                     return Solved(0, 0.0, 0.0, -1, 0.0, cone, framed)
@@ -346,13 +352,22 @@ class ContactSet(Kinds):
         for search, status in zip(self.searches, values, strict=True):
             search.status[:] = status
 
-    def book(self, model, step: Step, rows, works) -> None:
-        """Add the works of the contacts, law by law, to ``works`` (L, 4), and keep by how much they are too deep."""
-        self.lost = 0.0
+    def book(self, model, step: Step, rows, works, found: Solved) -> Solved:
+        """Add the works of the contacts, law by law, to ``works`` (L, 4), and keep by how much they are too deep.
+
+        And what `solve` has left to it: returns what was ``found`` with that.
+        """
+        self.lost, cone, size = 0.0, 0.0, 0.0
         for equations, search in zip(self._active, self._homes, strict=True):
-            lost = equations.book(self._pairs(search), step, rows, model.bodies, works, self._booking)
+            pairs, bodies, team = self._pairs(search), model.bodies, self._booking
+            if self._due is None:
+                lost = equations.book(pairs, step, rows, bodies, works, team)
+            else:
+                one, more, lost = equations.keep(pairs, step, rows, *self._due, bodies, works, team)
+                cone, size = max(cone, one), size + more
             self.lost = max(self.lost, lost)
         self._remember()
+        return found if self._due is None else found._replace(cone=cone / math.sqrt(size) if size > 0 else 0.0)
 
     def recover(self, model, step: Step, rows, above, keep, most) -> float:
         """Open overlaps above a bound, both over the size of the smaller body; returns the work against gravity.

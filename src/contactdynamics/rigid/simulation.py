@@ -20,6 +20,7 @@ from ..scenes.scene import Scene
 from ..state import SolveReport
 from . import interrupts, motion, reports
 from .access import Access
+from .contact_set import Solved
 from .hardest import Hardest, check_folder
 from .ledger import NO_GAIN
 from .options import check_about, check_joints, check_options, check_team, listed
@@ -189,11 +190,11 @@ class Simulation(Access):
         moved = clock()
         self.ledger.recovery_work += self.contact_set.detect(model, step, rows)
         detected = clock()
-        found = self.contact_set.solve(model, step, rows, self._settings())
+        found = self.contact_set.solve(model, step, rows, self._settings(), booked=self._hardest is None)
         solved = clock()
         if self._hardest is not None:
             self._lead(lambda: self._hardest.consider(self, step, found))
-        self._arrive(step, rows)
+        found = self._arrive(step, rows, found)
         if self.cell_motion is not None:
             self._drift_cell(h / 2)
         self.steps += 1
@@ -382,10 +383,10 @@ class Simulation(Access):
             self._team.any(False)  # all have read the file before one of them writes it
         self._lead(lambda: [recorder.begin(self) for recorder in self._recording])
 
-    def _arrive(self, step: Step, rows: np.ndarray):
-        """Enter the step into the energy ledger, and drift to its end."""
+    def _arrive(self, step: Step, rows: np.ndarray, found: Solved) -> Solved:
+        """Enter the step into the energy ledger, and drift to its end; returns what was ``found`` of the contacts."""
         (model, own), works, cell = (self.roster.model, self.roster.rows), np.zeros(self.ledger.works.shape), (0.0,) * 4
-        self.contact_set.book(model, step, rows, works)
+        found = self.contact_set.book(model, step, rows, works, found)
         n, before, free = len(own), step.before, step.free
         if rows is not own:  # a cell moves
             cell = self.cell_motion.energies(before, free, rows)
@@ -404,6 +405,7 @@ class Simulation(Access):
         self.ledger.enter(
             self._kinetic_of_free, energies, works, cell, step=self.steps + 1, time=(self.steps + 1) * self.time_step
         )
+        return found
 
     def _kinetic_of_free(self) -> float:
         """The kinetic energy of the velocities that bodies would have without contacts, J."""

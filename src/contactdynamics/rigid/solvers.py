@@ -214,13 +214,13 @@ def choose(a, b, plan, group, hot, near, spare):
 
 
 @kernel
-def choose_few(rows, kinds, scratch, allowed, which, shared, meeting):
+def choose_few(rows, kinds, scratch, allowed, which, shared, most, meeting):
     """Choose the contacts of all bodies that some contact acts on whose share is not among the smallest ones.
 
     These, together at most ``allowed``, may stay as they are; ``which`` of the shares: see `Plan`. Bodies that do not
     move carry nothing from one of their contacts to another. The last ``shared`` rows are always among the bodies. Each
-    worker chooses among the contacts of its groups. Returns the number of those chosen and of all, alike where it sees
-    that they would be too many; those of bodies are in ``scratch.found``.
+    worker chooses among the contacts of its groups. Returns the number of those chosen and of all; those of bodies are
+    in ``scratch.found``. Where it sees that they would be more than ``most`` of all, it chooses none and returns 1, 1.
     """
     thread, n, free, hot, near = meeting.thread, rows.shape[0], scratch.free, scratch.hot, scratch.near
     losses, spare = scratch.losses, np.uint64(n + LINE * (thread + 1))
@@ -238,7 +238,7 @@ def choose_few(rows, kinds, scratch, allowed, which, shared, meeting):
             add_losses(plan.order, plan.cuts[begin], plan.cuts[end], plan.shares, which, losses[thread])
     share_out(meeting, rows, SUMMED)
     limit, above = small_enough(losses[: meeting.threads], allowed)
-    if 2.0 * above > WORTH:  # with those that share their bodies they are more than twice as many
+    if 2.0 * above > most:  # with those that share their bodies they are more than twice as many
         return 1, 1
     for parity in range(2):
         begin, end = own_groups(meeting, parity)
@@ -504,7 +504,7 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
             # by what they lose or, where that is little, by their residual
             which = np.int64(found.left <= LEFT * tolerance)
             allowed = 0.25 * tolerance * tolerance * scale if which == 1 else 0.5 * LEFT * tolerance * push
-            chosen, contacts = choose_few(rows, kinds, scratch, allowed, which, goal.shared, meeting)
+            chosen, contacts = choose_few(rows, kinds, scratch, allowed, which, goal.shared, WORTH, meeting)
             few = chosen <= WORTH * contacts and (which == 0 or contacts > MANY)
         else:
             few = no

@@ -123,6 +123,9 @@ class Equations(Protocol):
         residual was measured at the present ``rows``, as solvers do in the end.
         """
 
+    def keep(self, found, step, rows, mobility, tolerance, bodies, works, team) -> tuple[float, float, float]:
+        """`store` and `book`: what both return."""
+
     def separations(self, rows) -> np.ndarray:
         """(count,) U_n, m/s, in the order of `places`."""
 

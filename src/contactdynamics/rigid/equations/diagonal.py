@@ -279,6 +279,30 @@ def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, cut
 
 
 @kernel
+def keep_contacts(step, rows, kind, pairs, contacts, kappa, tolerance, works, cuts, parts, cones, meeting):
+    """`store_groups` and `book_contacts`, both of a group while it is in the cache.
+
+    Returns the largest violation of a cone, the sum of |P|^2 and the largest that a contact has lost.
+    """
+    for parity in range(2):
+        first, after = own_groups(meeting, parity)
+        parts[first:after] = 0.0
+        for k in range(first, after):
+            cones[k, 0] = cones[k, 1] = 0.0
+            begin, end = cuts[k], cuts[k + 1]
+            if begin < end:
+                cones[k, 0], cones[k, 1] = store_some(rows, contacts, kappa, tolerance, pairs, begin, end)
+                parts[k, works.shape[0], 0] = book_some(
+                    step.before, rows, kind, step.driven, step.h, pairs.law, pairs.lost, contacts, begin, end, parts[k]
+                )
+    share_out(meeting, rows, 0)
+    cone, size = 0.0, 0.0
+    for k in range(ALL):
+        cone, size = max(cone, cones[k, 0]), size + cones[k, 1]
+    return cone, size, put_together(parts, works, meeting.thread == 0)
+
+
+@kernel
 def separations(rows, contacts):
     """U_n (m,) of the contacts."""
     out = np.empty(contacts.pair.size)
@@ -352,7 +376,7 @@ class Diagonal(Held):
     def clear(self) -> None:
         """No active contacts."""
         super().clear()
-        self._store, self._book = Settled(store_groups), Settled(book_contacts)
+        self._store, self._book, self._keep = Settled(store_groups), Settled(book_contacts), Settled(keep_contacts)
         # of sums, by group
         self._parts, self._cones, self._scales = np.zeros((ALL, 2, 4)), np.zeros((ALL, 2)), np.empty(ALL)
 
@@ -384,13 +408,32 @@ class Diagonal(Held):
 
         return team.split(exchange, self._store, rows, active, mobility.kappa, tolerance, stored, cuts, parts)
 
-    def book(self, pairs, step, rows, bodies, works, team) -> float:
-        """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
+    def _parts_of(self, works, team) -> np.ndarray:
+        """(ALL, L + 1, 4) room for the works of each group; zeros where other processes have some."""
         if self._parts.shape[1] != len(works) + 1:
             self._parts = np.zeros((ALL, len(works) + 1, 4))
-        parts = self._parts
         if team.several:
-            parts[:] = 0.0
+            self._parts[:] = 0.0
+        return self._parts
+
+    def keep(self, pairs, step, rows, mobility, tolerance, bodies, works, team) -> tuple[float, float, float]:
+        """`store` and `book` at once."""
+        parts, cones = self._parts_of(works, team), self._cones
+        if team.several:
+            cones[:] = 0.0
+
+        def exchange(stage):
+            team.add_up(cones)
+            team.add_up(parts)
+
+        return team.split(
+            exchange, self._keep, step, rows, bodies.kind, pairs, self.active, mobility.kappa, tolerance, works,
+            self._plan.cuts, parts, cones,
+        )  # fmt: skip
+
+    def book(self, pairs, step, rows, bodies, works, team) -> float:
+        """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
+        parts = self._parts_of(works, team)
 
         def exchange(stage):
             team.add_up(parts)

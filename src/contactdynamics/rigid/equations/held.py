@@ -149,6 +149,11 @@ class Held:
         """Keep impulse, moment and status with those ``found``; the largest distance to a cone and sum |P|^2."""
         return self._store(rows, self.active, mobility.kappa, tolerance, self.memory(found))
 
+    def keep(self, found, step, rows, mobility, tolerance, bodies, works, team) -> tuple[float, float, float]:
+        """`store` and `book`, one after the other: what both return."""
+        cone, size = self.store(found, rows, mobility, tolerance, team)
+        return cone, size, self.book(found, step, rows, bodies, works, team)
+
     def separations(self, rows) -> np.ndarray:
         """(count,) U_n."""
         return self.kernels.separations(rows, self.active)
