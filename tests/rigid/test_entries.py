@@ -102,7 +102,7 @@ def test_no_reference_to_an_array_is_counted():
 
     before = references()
     for _ in range(3):
-        solvers.choose_few(sim.rows, table, scratch, 1.0, 0, 0, meeting)
+        solvers.choose_few(sim.rows, table, scratch, 1.0, 0, 0, 2.0, meeting)
         solvers.sweep_all(sim.rows, mobility, table, False, -1.0, scratch.changes[0], meeting)
     assert references() == before
     if not numba.config.DISABLE_JIT:  # what counts them is gone when the table is made: no address of it may be kept

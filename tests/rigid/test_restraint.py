@@ -362,7 +362,7 @@ def restrained_by(team, kinds, rows, free, sums):
     contacts, plan = kinds[0]
     some = [restraint.restrained(plan.few, plan.cuts, room.ends[0], contacts.a, contacts.b, group, factor)]
     bodies = team.slowed(group, factor) if team.divided else restraint.slowed(rows, group, factor)
-    alone = restraint.Restrained(rows, free, PLANE, tab, some, bodies, team)
+    alone = restraint.Restrained(rows, free, PLANE, tab, some, bodies, team, restraint.measure_some)
     well = [restraint.tally(alone, sums, pushes, -1.0)]
     held.shrink(some[0][0], contacts.a, contacts.b, group, factor, contacts.row[:, diagonal_rows.PX :])
     restraint.slow(rows, free, bodies, group, factor)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import Settled, clock
+from .._jit import Settled, clock, kernel
 from . import motion
 from .equations.contract import Mobility
 from .kinds import Kinds
@@ -37,6 +37,15 @@ class Solved(NamedTuple):
     framed: float  # seconds spent on frames, targets and first guess
     together: int = 0  # of the iterations, those of all contacts together
     told: str = ""  # why that was not done, or not enough
+
+
+@kernel
+def count_above(lost, bound):
+    """How many of the numbers (K,) are above a ``bound``."""
+    count = 0
+    for k in range(lost.size):
+        count += lost[k] > bound
+    return count
 
 
 class ContactSet(Kinds):
@@ -169,7 +178,7 @@ class ContactSet(Kinds):
         bound = 0.5 * (KEPT + LOST) * self._smallest
         if self.lost <= bound:
             return False
-        near = np.array([sum(np.count_nonzero(search.lost > bound) for search in self.searches)])
+        near = np.array([sum(count_above(search.lost, bound) for search in self.searches)])
         if self.divided:
             self.team.add_up(near)
         return SINGLE * int(near[0]) > self.count

@@ -17,7 +17,7 @@ from numba import config, typeof, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from .._jit import kernel
+from .._jit import Settled, kernel
 from .equations.contract import Kind, Mobility, Plan
 
 SWEEP, MEASURE, POWERS, KNOWN, COMMON, KIND, WIDTH = range(7)  # columns of the table: addresses
@@ -201,14 +201,21 @@ def _words(kind: Kind) -> int:
     return sum(5 + 2 * array.ndim for part in kind for array in part)
 
 
-def table(kinds: tuple):
-    """The table of the ``kinds``, which must live as long as it; see above."""
+def table(kinds: tuple, settled: dict | None = None):
+    """The table of the ``kinds``, which must live as long as it; see above.
+
+    ``settled``: what is kept of `put` from one table to the next, by the type of contacts.
+    """
     if config.DISABLE_JIT:
         return kinds
+    settled = {} if settled is None else settled
     lengths = [LENGTH + _words(kind) for kind in kinds]
     words, begin = np.empty(WIDTH * len(kinds) + sum(lengths), dtype=np.int64), WIDTH * len(kinds)
     for row, (kind, length) in enumerate(zip(kinds, lengths, strict=True)):
-        name = put(kind, words, row, begin)
+        sort = type(kind.contacts)
+        if sort not in settled:
+            settled[sort] = Settled(put)
+        name = settled[sort](kind, words, row, begin)
         if name not in _known:
             _known[name] = _addresses(kind)
         words[row * WIDTH : row * WIDTH + COMMON] = _known[name]

@@ -15,6 +15,7 @@ proportion 1 - s to s, so that a heap sinks as one body, by what its ground coul
 Which groups these are is found in `gains`. The residual is corrected by their contacts alone.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -137,6 +138,7 @@ class Restrained(NamedTuple):
     some: list  # of each kind, the contacts and where their groups begin: see `restrained`
     bodies: np.ndarray  # the rows of the bodies
     team: Team
+    measure: Callable  # `measure_some`, settled
 
 
 def tally(restrained: Restrained, sums, pushes, sign: float) -> bool:
@@ -145,10 +147,10 @@ def tally(restrained: Restrained, sums, pushes, sign: float) -> bool:
     With ``sign`` -1, before the impulses are multiplied, it is taken off. Returns whether that is worth it: where it is
     most of them, the difference would not be exact, and the contact that loses most may be another one.
     """
-    rows, free, mobility, kinds, some, bodies, team = restrained
+    rows, free, mobility, kinds, some, bodies, team, measure = restrained
     found = np.zeros((len(some), ALL, 10))
     for at, contacts in enumerate(some):
-        measure_some(rows, mobility, kinds, at, *contacts, found[at])
+        measure(rows, mobility, kinds, at, *contacts, found[at])
     if team.divided:
         found[:, :, 2] += team.before * (found[:, :, 8] > 0.0)  # the worst, by its place in the order of one process
         team.add_up(found)

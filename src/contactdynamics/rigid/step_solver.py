@@ -114,6 +114,7 @@ class StepSolver:
     def __init__(self, most: int):
         self._most, self._scratch, self._room, self._together = most, None, None, Together()
         self._kinds, self._table, self._gains, self._solvers = (), None, Settled(gains.gains), {}
+        self._puts, self._measure = {}, Settled(restraint.measure_some)
 
     def __reduce__(self):
         return StepSolver, (self._most,)  # a copy has arrays of its own, which stand elsewhere
@@ -152,7 +153,7 @@ class StepSolver:
     def _follow(self, kinds: tuple) -> None:
         """The table of the present kinds: see `entries`."""
         if len(kinds) != len(self._kinds) or any(map(is_not, kinds, self._kinds)):
-            self._kinds, self._table = kinds, table(kinds)
+            self._kinds, self._table = kinds, table(kinds, self._puts)
 
     def _goal(self, filled: Filled) -> tuple[Goal, bool]:
         """How exactly to solve; and whether it is the first step of bodies that rest."""
@@ -287,7 +288,7 @@ class StepSolver:
             some.append(restraint.restrained(plan.few, plan.cuts, ends, contacts.a, contacts.b, group, factor))
         bodies = team.slowed(group, factor) if team.divided else restraint.slowed(rows, group, factor)
         sums, pushes = scratch.sums[: len(filled.kinds)], scratch.pushes
-        alone = restraint.Restrained(rows, free, mobility, self._table, some, bodies, team)
+        alone = restraint.Restrained(rows, free, mobility, self._table, some, bodies, team, self._measure)
         few = filled.many and judge(goal, sums, pushes[0])[0].residual == found.residual
         few = few and restraint.tally(alone, sums, pushes, -1.0)
         for equations, (contacts, _) in zip(filled.equations, some, strict=True):
