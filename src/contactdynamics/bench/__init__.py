@@ -20,6 +20,7 @@ def _functions() -> dict:
         cells,
         changeover,
         curve,
+        late,
         masonry,
         peers,
         penetration,
@@ -39,7 +40,7 @@ def _functions() -> dict:
         "growth": speed.growth, "tolerance": tolerance.tolerance, "profile": speed.profile, "start": start.start,
         "polygons": polygons.polygons, "polyhedra": polyhedra.polyhedra, "solvers": solvers.solvers,
         "cells": cells.cells, "ranks": ranks.ranks, "curve": curve.curve, "changeover": changeover.changeover,
-        "penetration": penetration.penetration,
+        "penetration": penetration.penetration, "late": late.late,
     }  # fmt: skip
 
 

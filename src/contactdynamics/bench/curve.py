@@ -1,7 +1,7 @@
 """Errors against CPU time, over tolerances, for this version and another one: `cdyn bench curve`."""
 
 import json
-import os
+import math
 import subprocess
 import sys
 import tempfile
@@ -9,13 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import _jit
 from ..errors import InputError
 from ..experiments.options import Option
 from ..experiments.pile import STORED
-from ..files import hdf5 as storage
-from ..state import FREE
-from . import curve_cases, heaps
+from . import curve_cases, heaps, versions
 from .options import takes
 
 TITLES = {"heap": "heap of 14 000, at rest", "pile": "the pile at its end", "scene_1000": "1000 spheres in a box",
@@ -25,7 +22,7 @@ USUAL = "creep, of what gravity brings"
 
 
 @takes(
-    beside=Option("", "the folder src of another version of the package, to be measured as well"),
+    beside=versions.BESIDE,
     tolerances=Option((1e-2, 1e-3, 1e-4), "to which the steps are solved", "1", above=0, below=1),
     heap=Option(14_000, "grains of the heap", least=100),
 )
@@ -34,12 +31,11 @@ def curve(echo, folder: str | None = None, *, beside: str, tolerances: tuple, he
 
     With ``beside``, also by another version: each has a process of its own, one after the other for each case.
     """
-    if beside and not (Path(beside) / "contactdynamics").is_dir():
-        raise InputError(f"There is no contactdynamics in {beside}; give the folder src of another version.")
+    versions.check(beside)
     with tempfile.TemporaryDirectory() as scratch:
         files = {"heap": _kept(scratch, "heap", heaps.settled(heap, echo=echo))}
         if STORED.is_file():
-            files["pile"] = _kept(scratch, "pile", _stored_pile())
+            files["pile"] = _kept(scratch, "pile", versions.stored_pile(math.inf))
         files |= {path.stem: str(path) for path in sorted(Path(folder).glob("scene_*.npz"))} if folder else {}
         files |= {"tower": None, "chain": None}
         rows = []
@@ -62,27 +58,13 @@ def _kept(scratch: str, name: str, arrays: dict) -> str:
     return path
 
 
-def _stored_pile() -> dict:
-    """The grains of the stored pile at rest, and its ground."""
-    with storage.open(STORED) as recording:
-        frame = recording[-1]
-    radii = np.zeros(len(frame.masses))
-    radii[frame.ball_bodies] = frame.ball_radii
-    free, ball = frame.kinds == FREE, radii > 0
-    return {"floor": frame.positions[ball & ~free], "floor_radii": radii[ball & ~free],
-            "positions": frame.positions[free], "radii": radii[free]}  # fmt: skip
-
-
 def _ask(request: Path, source: str | None, scratch: str) -> list[dict]:
     """The rows of a request, by this version or by that in ``source``."""
-    here = Path(curve_cases.__file__)
-    path, cache = (here.parents[2], _jit._cache_root()) if source is None else (source, f"{scratch}/cache")
-    world = os.environ | {"PYTHONPATH": str(path), "PYTHONSAFEPATH": "1", "CONTACTDYNAMICS_CACHE": str(cache)}
-    answer = Path(scratch) / "answer.json"
-    program = [sys.executable, str(here), str(request), str(answer)]
+    answer, world = Path(scratch) / "answer.json", versions.environment(source, scratch)
+    program = [sys.executable, curve_cases.__file__, str(request), str(answer)]
     done = subprocess.run(program, env=world, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise InputError(f"The version in {path} could not be measured: {done.stderr.strip()[-300:]}")
+        raise InputError(f"The version in {world['PYTHONPATH']} could not be measured: {done.stderr.strip()[-300:]}")
     return json.loads(answer.read_text())
 
 
