@@ -294,10 +294,10 @@ def test_a_step_cut_short_is_not_recorded(tmp_path):
     cut, _ = pouring(3, recorders=[cd.HDF5(tmp_path / "run.h5", every=7)])
     solve = cut.contact_set.solve
 
-    def interrupted(*arguments):
+    def interrupted(*arguments, **options):
         if cut.steps == 100:
             raise KeyboardInterrupt
-        return solve(*arguments)
+        return solve(*arguments, **options)
 
     cut.contact_set.solve = interrupted
     with pytest.raises(KeyboardInterrupt):
