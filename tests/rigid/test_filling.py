@@ -58,8 +58,9 @@ def test_a_compressed_packing_is_isostatic_and_measured_alike():
     sim.cell.impose(rate=[[0, 0.05], [0, 0]], stress={"yy": 100.0}, carry=True)
     flow = analysis.profile(sim.frame(), width=0.05)
     middle = slice(20, 80)
-    slope = np.polyfit(flow.places[middle], flow.velocity[middle, 0], 1)[0]
-    assert slope == pytest.approx(0.05, rel=0.05)
+    # beyond what the compression has left: grains that carry nothing may move
+    carried = flow.velocity[middle, 0] - analysis.profile(frame, width=0.05).velocity[middle, 0]
+    assert np.polyfit(flow.places[middle], carried, 1)[0] == pytest.approx(0.05, rel=0.05)
     assert flow.density.mean() == pytest.approx(analysis.solid_fraction(sim.frame()), rel=0.02)  # density 1
     assert analysis.inertial_number(sim.frame(), pressure=100.0) > 0
     for _ in range(20):

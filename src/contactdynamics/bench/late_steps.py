@@ -34,18 +34,23 @@ def simulation(path: str) -> cd.Simulation:
     return sim
 
 
+def _say(what) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
 def main(path: str) -> None:
     """Make the steps that are asked for."""
     sim = simulation(path)
     for _ in range(SETTLE):
         sim.step()
-    print(json.dumps("ready"), flush=True)
+    _say("ready")
     for line in sys.stdin:
         before, begin, sweeps = dict(sim.seconds), time.process_time(), 0
         for _ in range(int(line)):
             sweeps += sim.step().report.iterations
         used, stages = time.process_time() - begin, {name: sim.seconds[name] - before[name] for name in before}
-        print(json.dumps({"cpu": used, "sweeps": sweeps} | stages), flush=True)
+        _say({"cpu": used, "sweeps": sweeps} | stages)
 
 
 if __name__ == "__main__":
