@@ -219,7 +219,7 @@ def cross(a):
 
 
 def test_balls_that_are_turned_together_have_the_bits_of_each_turned_alone():
-    """Small turns in columns, large ones and none: as `motion.turn` by one half, then by the other."""
+    """Small turns four at once, large ones and none: as `motion.turn` by one half, then by the other."""
     rng = np.random.default_rng(4)
     q = rng.normal(size=(advance.SOME, 4))
     q /= np.sqrt((q**2).sum(axis=1))[:, None]
@@ -230,10 +230,9 @@ def test_balls_that_are_turned_together_have_the_bits_of_each_turned_alone():
     for i in range(advance.SOME):
         for half in halves:
             motion.turn(alone, i, *half[i])
-    columns = np.empty(len(advance.COLUMNS) * advance.SOME)
-    for begin, values in zip(advance.COLUMNS[4:10], [*halves[0].T, *halves[1].T], strict=True):
-        columns[int(begin) : int(begin) + advance.SOME] = values
+    before, rows = np.zeros((2, advance.SOME, 8))
+    before[:, 3:6], rows[:, 3:6], rows[:, 7] = *halves, 1.0
     count = advance.SOME - 3
-    advance.turn_balls(q, some, count, columns)
+    advance.turn_balls(q, some, count, before, rows, 1.0)
     assert np.array_equal(q[:count], alone[:count]) and not (q[count:] == alone[count:]).all()
     assert np.abs((q**2).sum(axis=1) - 1.0).max() < 1e-12

@@ -19,6 +19,7 @@ from contactdynamics.rigid.entries import table
 from contactdynamics.rigid.equations import (
     contract,
     diagonal,
+    diagonal_books,
     diagonal_measure,
     diagonal_rows,
     diagonal_sweep,
@@ -1024,7 +1025,7 @@ def test_status_and_memory_are_stored_by_pair(moment):
     slipping = c.rows + np.where(
         np.arange(8) < 6, rng.normal(size=c.rows.shape), 0.0
     )  # else the cone alone says little
-    cone, size = diagonal.store_contacts(slipping, c.simple, c.kappa, 1e-12, c.pairs)
+    cone, size = diagonal_books.store_contacts(slipping, c.simple, c.kappa, 1e-12, c.pairs)
     assert cone < 1e-12 and size == pytest.approx(np.sum(c.simple.row[: c.m, 3:6] ** 2))
     assert (c.pairs.status[c.simple.pair[: c.m]] == wanted).all() and (c.simple.status[: c.m] == wanted).all()
     assert (c.pairs.impulse[c.simple.pair[: c.m]] == c.simple.row[: c.m, 3:6]).all()
@@ -1061,8 +1062,10 @@ def test_works(moment):
     diagonal_measure.measure_contacts(
         c.rows, c.mobility, c.simple, every, np.empty((c.m, 2))
     )  # velocities after the step
-    columns = c.before, c.rows, sim.bodies.kind, none, c.h, c.pairs.law, lost, c.simple
-    diagonal.book_contacts(*columns, got, cuts, parts, ALONE)
+    step = Step(0.0, c.h, 0.0, False, False, c.before, c.before)
+    kept, cones = c.pairs._replace(lost=lost), np.zeros((contract.ALL, 2))
+    columns = step, c.rows, sim.bodies.kind, kept, c.simple, c.mobility.kappa
+    diagonal_books.keep_contacts(*columns, -1.0, got, cuts, parts, cones, ALONE)
     parts = np.zeros((BLOCKS, len(got) + 1, 4))
     full.book_contacts(c.before, c.rows, sim.bodies, none, c.h, c.pairs.law, lost, c.general, got, parts, ALONE)
     assert got == pytest.approx(expected, abs=1e-12)

@@ -1,9 +1,8 @@
 """All bodies through a step: `set_out` to its midpoint, with free velocities; `arrive` at its end, with energies.
 
 Each body is moved by what `motion` has. Most bodies of large scenes are free homogeneous balls, whose inertia follows
-from mass and radius: with s = r w the kinetic energy is m (v^2 + s^2 / kappa) / 2. They are turned `SOME` at a time:
-their numbers are put into columns, worked on column by column, which the compiler does for several balls at once, and
-written back. The bits of their orientations are those of `motion.turn`.
+from mass and radius: with s = r w the kinetic energy is m (v^2 + s^2 / kappa) / 2. They are turned, and their energies
+found, four at once (`fours`), with the bits of each alone; energies are added up one after the other.
 """
 
 import numpy as np
@@ -11,12 +10,11 @@ import numpy as np
 from .._jit import kernel
 from ..quaternions import SMALL, multiply, series
 from ..state import FIXED, FREE
+from .fours import columns_of_4, columns_of_8, lanes, larger, put_side_by_side, set_columns_of_4, where_positive
 from .motion import add_energies, move, relax_one, turn
 from .threads import BLOCKS, block, meet, part
 
-SOME = 64  # balls at a time: their columns stay in the nearest cache
-# Where the columns begin in one array: orientation, the two halves of the turn (rotation vectors), and the larger one.
-QW, QX, QY, QZ, AX, AY, AZ, BX, BY, BZ, LARGEST = COLUMNS = tuple(np.uint64(SOME * k) for k in range(11))
+SOME = 64  # bodies at a time: they stay in the nearest cache
 
 
 def columns(bodies) -> tuple:
@@ -63,90 +61,127 @@ def set_out(bodies, rows, before, free, gravity, h, alone, late, meeting):
 
 
 @kernel(inline=True)
-def turned(w, x, y, z, vx, vy, vz, square):
-    """The quaternion (w, x, y, z) turned by a small vector, ``square`` its squared half: as `motion.turn`."""
+def turned(q, x, y, z, square):
+    """The quaternion ``q`` (4,) turned by a small vector, ``square`` its squared half, as `motion.turn`; or four."""
     cosine, sine = series(square)
-    w, x, y, z = multiply(cosine, sine * vx, sine * vy, sine * vz, w, x, y, z)
-    scale = 1.5 - 0.5 * (w * w + x * x + y * y + z * z) if square > 0.0 else 1.0
+    w, x, y, z = multiply(cosine, sine * x, sine * y, sine * z, q[0], q[1], q[2], q[3])
+    scale = where_positive(square, 1.5 - 0.5 * (w * w + x * x + y * y + z * z), 1.0)
     return w * scale, x * scale, y * scale, z * scale
 
 
-@kernel
-def turn_columns(c, count):
-    """Turn ``count`` balls by both halves, one after the other, in their columns; large turns are wrong."""
-    for i in range(np.uint64(count)):
-        ax, ay, az, bx, by, bz = c[AX + i], c[AY + i], c[AZ + i], c[BX + i], c[BY + i], c[BZ + i]
-        one, two = 0.25 * (ax * ax + ay * ay + az * az), 0.25 * (bx * bx + by * by + bz * bz)
-        w, x, y, z = turned(c[QW + i], c[QX + i], c[QY + i], c[QZ + i], ax, ay, az, one)
-        c[QW + i], c[QX + i], c[QY + i], c[QZ + i] = turned(w, x, y, z, bx, by, bz, two)
-        c[LARGEST + i] = max(one, two)
+@kernel(inline=True)
+def turn_twice(orientation, i, before, rows, half):
+    """Turn ball ``i`` for a time ``half`` by its spin before, then as long by its present one."""
+    f = half / rows[i, 7]
+    turn(orientation, i, f * before[i, 3], f * before[i, 4], f * before[i, 5])
+    turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
+
+
+@kernel(inline=True)
+def turn_four(orientation, four, u, v, half):
+    """`turn_twice` of ``four`` balls (4,) with the columns ``u`` before and ``v`` now; False where a turn is large."""
+    f = half / v[7]
+    ax, ay, az, bx, by, bz = f * u[3], f * u[4], f * u[5], f * v[3], f * v[4], f * v[5]
+    one, two = 0.25 * (ax * ax + ay * ay + az * az), 0.25 * (bx * bx + by * by + bz * bz)
+    i, j, k, l = lanes(larger(one, two))
+    if not max(max(i, j), max(k, l)) < SMALL:
+        return False
+    q = turned(columns_of_4(orientation, *four), ax, ay, az, one)
+    set_columns_of_4(orientation, *four, turned(q, bx, by, bz, two))
+    return True
 
 
 @kernel
-def turn_balls(orientation, some, count, c):
-    """Turn the balls ``some`` (count,) by the two halves in the columns ``c``."""
-    for i in range(np.uint64(count)):
-        at = some[i]
-        c[QW + i], c[QX + i] = orientation[at, 0], orientation[at, 1]
-        c[QY + i], c[QZ + i] = orientation[at, 2], orientation[at, 3]
-    turn_columns(c, count)
-    for i in range(np.uint64(count)):
-        at = some[i]
-        if c[LARGEST + i] < SMALL:
-            orientation[at, 0], orientation[at, 1] = c[QW + i], c[QX + i]
-            orientation[at, 2], orientation[at, 3] = c[QY + i], c[QZ + i]
-        else:
-            turn(orientation, at, c[AX + i], c[AY + i], c[AZ + i])
-            turn(orientation, at, c[BX + i], c[BY + i], c[BZ + i])
+def turn_balls(orientation, some, count, before, rows, half):
+    """`turn_twice` of the balls ``some`` (count,)."""
+    count = np.uint64(count)
+    whole = count - count % np.uint64(4)
+    for n in range(np.uint64(0), whole, np.uint64(4)):
+        four = some[n], some[n + np.uint64(1)], some[n + np.uint64(2)], some[n + np.uint64(3)]
+        if not turn_four(orientation, four, columns_of_8(before, *four), columns_of_8(rows, *four), half):
+            for m in range(n, n + np.uint64(4)):
+                turn_twice(orientation, some[m], before, rows, half)
+    for n in range(whole, count):
+        turn_twice(orientation, some[n], before, rows, half)
+
+
+@kernel(inline=True)
+def ball_energies(u, v, mass, gravity, kappa, h):
+    """Those of `motion.energies` of a free homogeneous ball on which gravity alone acts, or of four.
+
+    ``u`` and ``v`` are its rows (8,) before and now.
+    """
+    m = 0.5 * mass
+    return (
+        m * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2] + (u[3] * u[3] + u[4] * u[4] + u[5] * u[5]) / kappa),
+        m * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2] + (v[3] * v[3] + v[4] * v[4] + v[5] * v[5]) / kappa),
+        m * h * (gravity[0] * (u[0] + v[0]) + gravity[1] * (u[1] + v[1]) + gravity[2] * (u[2] + v[2])),
+    )
+
+
+@kernel(inline=True)
+def added(sums, first, last, work):
+    """The ``sums`` of `motion.energies` with those of a body."""
+    return sums[0] + first, sums[1] + last, sums[2] + work
 
 
 @kernel(inline=True)
 def add_ball(sums, i, before, rows, mass, gravity, kappa, h):
     """The ``sums`` of `motion.energies` with the free homogeneous ball ``i`` on which gravity alone acts."""
-    first, last, work = sums
-    ux, uy, uz, ax, ay, az = before[i, 0], before[i, 1], before[i, 2], before[i, 3], before[i, 4], before[i, 5]
-    vx, vy, vz, bx, by, bz = rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4], rows[i, 5]
-    m = 0.5 * mass[i]
-    return (
-        first + m * (ux * ux + uy * uy + uz * uz + (ax * ax + ay * ay + az * az) / kappa),
-        last + m * (vx * vx + vy * vy + vz * vz + (bx * bx + by * by + bz * bz) / kappa),
-        work + m * h * (gravity[0] * (ux + vx) + gravity[1] * (uy + vy) + gravity[2] * (uz + vz)),
-    )
-
-
-@kernel(inline=True)
-def note_turn(c, some, count, i, before, rows, half):
-    """Enter ball ``i`` and the two halves of its turn among those that are turned together."""
-    f = half / rows[i, 7]
-    some[count] = i
-    c[AX + count], c[AY + count], c[AZ + count] = f * before[i, 3], f * before[i, 4], f * before[i, 5]
-    c[BX + count], c[BY + count], c[BZ + count] = f * rows[i, 3], f * rows[i, 4], f * rows[i, 5]
+    u = before[i, 0], before[i, 1], before[i, 2], before[i, 3], before[i, 4], before[i, 5]
+    v = rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4], rows[i, 5]
+    first, last, work = ball_energies(u, v, mass[i], gravity, kappa, h)
+    return added(sums, first, last, work)
 
 
 @kernel
-def arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, begin, end, sums, some, c):
-    """`arrive` of the bodies from ``begin`` on, before ``end``, with their ``sums``.
+def arrive_balls(bodies, some, count, rows, before, gravity, kappa, h, sums):
+    """`arrive` of the free balls ``some`` (count,) on which gravity alone acts, with their ``sums``."""
+    position, orientation, _, mass, _, _, _ = bodies
+    half, count = 0.5 * h, np.uint64(count)
+    whole = count - count % np.uint64(4)
+    for n in range(count):
+        move(position, some[n], rows, half)
+    for n in range(np.uint64(0), whole, np.uint64(4)):
+        i, j, k, l = four = some[n], some[n + np.uint64(1)], some[n + np.uint64(2)], some[n + np.uint64(3)]
+        u, v = columns_of_8(before, *four), columns_of_8(rows, *four)
+        masses = put_side_by_side(mass[i], mass[j], mass[k], mass[l])
+        first, last, work = ball_energies(u, v, masses, gravity, kappa, h)
+        a, b, c = lanes(first), lanes(last), lanes(work)
+        sums = added(added(sums, a[0], b[0], c[0]), a[1], b[1], c[1])
+        sums = added(added(sums, a[2], b[2], c[2]), a[3], b[3], c[3])
+        if not turn_four(orientation, four, u, v, half):
+            for m in range(n, n + np.uint64(4)):
+                turn_twice(orientation, some[m], before, rows, half)
+    for n in range(whole, count):
+        sums = add_ball(sums, some[n], before, rows, mass, gravity, kappa, h)
+        turn_twice(orientation, some[n], before, rows, half)
+    return sums
 
-    ``some`` (SOME,) and the columns ``c`` are scratch.
-    """
+
+@kernel
+def arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, begin, end, sums, some):
+    """`arrive` of the bodies from ``begin`` on, before ``end``, with their ``sums``; ``some`` (SOME,) is scratch."""
     position, orientation, kind, mass, inertia, held, balls = bodies
-    half, count = 0.5 * h, np.uint64(0)
+    half, count, others = 0.5 * h, np.uint64(0), 0
+    for i in range(np.uint64(begin), np.uint64(end)):
+        some[count] = i
+        count += np.uint64(balls[i])
+        others += (kind[i] != FIXED) & (not balls[i])
+    if alone and late and others == 0:
+        return arrive_balls(bodies, some, count, rows, before, gravity, kappa, h, sums)
     for i in range(np.uint64(begin), np.uint64(end)):
         if kind[i] == FIXED:
             continue
         move(position, i, rows, half)
         if balls[i] and alone and late:
             sums = add_ball(sums, i, before, rows, mass, gravity, kappa, h)
-            note_turn(c, some, count, i, before, rows, half)
-            count += np.uint64(1)
-            continue
-        if kind[i] == FREE:
+        elif kind[i] == FREE:
             sums = add_energies(sums, i, before, free, rows, mass, inertia, orientation, held)
         f = half / rows[i, 7]
         if late:
             turn(orientation, i, f * before[i, 3], f * before[i, 4], f * before[i, 5])
         turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
-    turn_balls(orientation, some, count, c)
     return sums
 
 
@@ -156,14 +191,14 @@ def arrive(bodies, rows, before, free, gravity, kappa, h, alone, late, parts, me
 
     ``alone`` and ``late``: see `set_out`; ``kappa`` = m r^2 / I of homogeneous balls.
     """
-    some, c = np.empty(SOME, dtype=np.uint64), np.empty(len(COLUMNS) * SOME)
+    some = np.empty(SOME, dtype=np.uint64)
     first, after = part(BLOCKS, meeting)
     for k in range(first, after):
         begin, end = block(bodies[2].size, k)
         sums = 0.0, 0.0, 0.0
         for at in range(begin, end, SOME):
             to = min(at + SOME, end)
-            sums = arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, at, to, sums, some, c)
+            sums = arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, at, to, sums, some)
         parts[k, 0], parts[k, 1], parts[k, 2] = sums
     meet(meeting, rows)
     x, y, z = 0.0, 0.0, 0.0

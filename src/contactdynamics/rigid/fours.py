@@ -106,6 +106,20 @@ smaller = _instead_of(lambda one, two: np.where(two < one, two, one))(_choosing(
 root, unsigned = _instead_of(np.sqrt)(_calling("sqrt")), _instead_of(np.abs)(_calling("fabs"))
 
 
+@_instead_of(lambda one, two, three: np.where(one > 0.0, two, three))
+def where_positive(typing, one, two, three):
+    """The second of three numbers or fours where the first is above zero, else the third."""
+    found = FOUR if FOUR in (one, two, three) else NUMBER
+
+    def code(context, builder, signature_, args):
+        if found is FOUR:
+            args = [_spread(builder, x) for x in args]
+        zero = ir.Constant(VECTOR, [0.0] * 4) if found is FOUR else ir.Constant(DOUBLE, 0.0)
+        return builder.select(builder.fcmp_ordered(">", args[0], zero), *args[1:])
+
+    return found(one, two, three), code
+
+
 @_instead_of(lambda one: np.full(4, one))
 def spread(typing, one):
     """The same number four times."""

@@ -13,7 +13,8 @@ from ..._jit import kernel
 from ..search.contract import BORDER
 from ..space import image
 from .contract import KERNELS, Kernels
-from .diagonal import Diagonal, add_powers, separations, store_contacts
+from .diagonal import Diagonal, add_powers, separations
+from .diagonal_books import store_contacts
 from .diagonal_measure import measure_contacts
 from .diagonal_rows import (
     NX,

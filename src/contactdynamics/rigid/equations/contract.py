@@ -239,7 +239,9 @@ def target_velocity(gap, before, rho, h, anticipate, opening):
     """The target r of the normal velocity."""
     if opening:
         return -gap / h
-    if (gap <= 0.0 and not anticipate) or (rho > 0.0 and before < 0.0):  # held by glue, a gap may be open
+    if rho == 0.0:  # no branch on the gap, whose sign nobody could foresee
+        return -max(gap, 0.0) / h
+    if (gap <= 0.0 and not anticipate) or before < 0.0:  # held by glue, a gap may be open
         return -rho * before
     return -max(gap, 0.0) / h
 

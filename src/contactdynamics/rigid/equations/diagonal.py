@@ -11,27 +11,11 @@ line of cache each.
 import numpy as np
 
 from ..._jit import Settled, kernel
-from ...scenes.materials import FRICTION_1, RHO, STATIC
-from ...state import DRIVEN, OPEN, SEPARATING, SLIDING, STICKING
-from ..fetch import AHEAD, fetch
 from ..search.contract import DIAGONAL
 from ..search.pairs import kept
-from ..threads import own_part, share_out
-from .contract import (
-    ALL,
-    GROUPS,
-    KERNELS,
-    SHARED,
-    Explicit,
-    Kernels,
-    holds_static,
-    local_frame,
-    lost_after,
-    own_groups,
-    put_together,
-    sinking_speed,
-    target_velocity,
-)
+from .contract import ALL, KERNELS, Explicit, Kernels, Mobility, local_frame
+from .diagonal_books import keep_contacts, store_contacts, store_groups
+from .diagonal_fill import fill_contacts
 from .diagonal_measure import measure_contacts
 from .diagonal_rows import (
     GAMMA,
@@ -43,263 +27,12 @@ from .diagonal_rows import (
     PZ,
     TARGET,
     DiagonalContacts,
-    cell_power,
     diagonal_contacts,
-    push_cell,
     slip,
-    slip_sum,
     with_image,
 )
 from .diagonal_sweep import sweep_contacts
 from .held import Held
-
-
-@kernel(contract=True)
-def fill_some(pairs, step, rows, laws, mobility, places, begin, end, out):
-    """Fill the places from ``begin`` on, before ``end``: see `fill_contacts`."""
-    law, gap, normal, one, two = pairs.law, pairs.gap, pairs.normal, pairs.a, pairs.b
-    memory, status, lost, balls = pairs.impulse, pairs.status, pairs.lost, pairs.balls
-    before, free, h, anticipate, opening = step.before, step.free, step.h, step.anticipate, step.opening
-    kappa, dimension, linear = mobility.kappa, mobility.dimension, mobility.linear
-    row, out_pair, out_a, out_b, out_status, sink = out.row, out.pair, out.a, out.b, out.status, out.sink
-    scale, last = 0.0, np.uint64(max(end, 1) - 1)
-    for found in range(np.uint64(begin), np.uint64(end)):  # unsigned: no test for negative indices
-        next_ = places[min(found + np.uint64(2 * AHEAD), last)]
-        fetch(one, next_)
-        fetch(two, next_)
-        fetch(law, next_)
-        fetch(gap, next_)
-        fetch(lost, next_)
-        fetch(normal, next_)
-        fetch(memory, next_)
-        next_ = places[min(found + np.uint64(AHEAD), last)]
-        fetch(free, one[next_])
-        fetch(free, two[next_])
-        fetch(rows, one[next_])
-        fetch(rows, two[next_])
-        k = places[found]
-        a, b = one[k], two[k]
-        nx, ny, nz = normal[k, 0], normal[k, 1], normal[k, 2]
-        px, py, pz = memory[k, 0], memory[k, 1], memory[k, 2]
-        fix = max(0.0, -(px * nx + py * ny + pz * nz))  # the memory is a vector in space: P_n must stay a push
-        px, py, pz = px + fix * nx, py + fix * ny, pz + fix * nz
-        ma, mb, rule = free[a, 6], free[b, 6], law[k]
-        gamma, bounce, static, u_before = laws[rule, FRICTION_1], laws[rule, RHO], laws[rule, STATIC], 0.0
-        if bounce > 0.0 or static > gamma:  # only these laws look at the velocity before
-            x, y, z = before[b, 0] - before[a, 0], before[b, 1] - before[a, 1], before[b, 2] - before[a, 2]
-            x, y, z = with_image(before, out, found, x, y, z)
-            u_before = x * nx + y * ny + z * nz
-            if static > gamma:
-                sx, sy, sz = slip_sum(before, a, b)
-                tx = x - (sy * nz - sz * ny) - u_before * nx
-                ty = y - (sz * nx - sx * nz) - u_before * ny
-                tz = z - (sx * ny - sy * nx) - u_before * nz
-                if holds_static(status[k], tx * tx + ty * ty + tz * tz, u_before, gap[k], h):
-                    gamma = static
-        r = target_velocity(gap[k], u_before, bounce, h, anticipate, opening)
-        row[found, NX], row[found, NY], row[found, NZ], row[found, TARGET] = nx, ny, nz, r
-        row[found, PX], row[found, PY], row[found, PZ], row[found, GAMMA] = px, py, pz, gamma
-        out_pair[found], out_a[found], out_b[found], out_status[found] = k, a, b, OPEN
-        size = min(free[a, 7], free[b, 7]) if k < balls else free[b, 7]  # a plane has no radius
-        sink[found] = sinking_speed(gap[k] if anticipate else -lost[k], size, h)
-        rho = dimension / ((ma + mb) * (1.0 + (dimension - 1) * (1.0 + kappa)))
-        sx, sy, sz = slip_sum(free, a, b)
-        tx = free[b, 0] - free[a, 0] - (sy * nz - sz * ny) - r * nx
-        ty = free[b, 1] - free[a, 1] - (sz * nx - sx * nz) - r * ny
-        tz = free[b, 2] - free[a, 2] - (sx * ny - sy * nx) - r * nz
-        tx, ty, tz = with_image(free, out, found, tx, ty, tz)
-        scale += rho * rho * (tx * tx + ty * ty + tz * tz)
-        push_cell(rows, linear, out, found, px, py, pz)
-        mx, my, mz = kappa * (ny * pz - nz * py), kappa * (nz * px - nx * pz), kappa * (nx * py - ny * px)
-        rows[a, 0] -= ma * px
-        rows[a, 1] -= ma * py
-        rows[a, 2] -= ma * pz
-        rows[a, 3] -= ma * mx
-        rows[a, 4] -= ma * my
-        rows[a, 5] -= ma * mz
-        rows[b, 0] += mb * px
-        rows[b, 1] += mb * py
-        rows[b, 2] += mb * pz
-        rows[b, 3] -= mb * mx
-        rows[b, 4] -= mb * my
-        rows[b, 5] -= mb * mz
-    return scale
-
-
-@kernel(contract=True)
-def fill_contacts(pairs, step, rows, laws, mobility, places, cuts, out, scales, meeting):
-    """Fill ``out`` with the contacts of this kind and add their first guess to ``rows``, which start free.
-
-    ``places`` (m,): the pair that stands at each, group by group as ``cuts`` (ALL + 1,) has it. Groups are divided
-    among the threads as in a sweep: a body gets its impulses from its even group, then from its odd one. Returns the
-    sum of (rho b)^2, group by group in ``scales`` (ALL,).
-    """
-    first, after = own_part(meeting, GROUPS)
-    for parity in range(2):
-        for group in range(parity * GROUPS + first, parity * GROUPS + after):
-            scales[group] = 0.0
-            if cuts[group] < cuts[group + 1]:
-                scales[group] = fill_some(pairs, step, rows, laws, mobility, places, cuts[group], cuts[group + 1], out)
-        share_out(meeting, rows, parity)
-    scale = 0.0
-    if meeting.thread == 0:
-        scales[SHARED] = fill_some(pairs, step, rows, laws, mobility, places, cuts[SHARED], cuts[ALL], out)
-        for group in range(ALL):
-            scale += scales[group]
-    return scale
-
-
-@kernel
-def store_some(rows, contacts, kappa, tolerance, pairs, begin, end):
-    """Find the status of the contacts from ``begin`` on, before ``end``, and store it with the impulse in the pairs.
-
-    A contact on its cone sticks all the same where it does not slip: its speed is below ``tolerance`` times the one
-    that friction can take away, W_t gamma P_n. Returns the largest violation of a cone and the sum of |P|^2.
-    """
-    cone, size = 0.0, 0.0
-    row, kept, impulse, last = contacts.row, pairs.status, pairs.impulse, np.uint64(max(end, 1) - 1)
-    # no views of rows here: each would be counted as a reference, which takes longer than the rest
-    for k in range(np.uint64(begin), np.uint64(end)):
-        fetch(impulse, contacts.pair[min(k + np.uint64(AHEAD), last)])
-        pair, gamma = contacts.pair[k], row[k, GAMMA]
-        nx, ny, nz, px, py, pz = row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ]
-        p_n = px * nx + py * ny + pz * nz
-        square = px * px + py * py + pz * pz
-        p_t = np.sqrt(max(0.0, square - p_n * p_n))
-        size += square
-        cone = max(cone, p_t - gamma * p_n, -p_n)
-        status = SLIDING
-        if p_n <= 0.0:
-            status = SEPARATING
-        elif gamma > 0.0:
-            if p_t < gamma * p_n * (1.0 - 1e-9):
-                status = STICKING
-            else:
-                a, b = contacts.a[k], contacts.b[k]
-                x, y, z = slip(rows, a, b, nx, ny, nz)
-                x, y, z = with_image(rows, contacts, k, x, y, z)
-                u_n = x * nx + y * ny + z * nz
-                taken = (1.0 + kappa) * (rows[a, 6] + rows[b, 6]) * gamma * p_n
-                if x * x + y * y + z * z - u_n * u_n <= (tolerance * taken) ** 2:
-                    status = STICKING
-        contacts.status[k] = kept[pair] = status
-        impulse[pair, 0], impulse[pair, 1], impulse[pair, 2] = px, py, pz
-    return cone, size
-
-
-@kernel
-def store_contacts(rows, contacts, kappa, tolerance, pairs):
-    """Find and store status and impulse of all contacts: see `store_some`."""
-    return store_some(rows, contacts, kappa, tolerance, pairs, 0, contacts.pair.size)
-
-
-@kernel
-def store_groups(rows, contacts, kappa, tolerance, pairs, cuts, parts, meeting):
-    """`store_contacts`, group by group as ``cuts`` (ALL + 1,) has it, in ``parts`` (ALL, 2)."""
-    for parity in range(2):
-        first, after = own_groups(meeting, parity)
-        for k in range(first, after):
-            parts[k, 0] = parts[k, 1] = 0.0
-            if cuts[k] < cuts[k + 1]:
-                parts[k, 0], parts[k, 1] = store_some(rows, contacts, kappa, tolerance, pairs, cuts[k], cuts[k + 1])
-    share_out(meeting, rows, 0)
-    cone, size = 0.0, 0.0
-    for k in range(ALL):
-        cone, size = max(cone, parts[k, 0]), size + parts[k, 1]
-    return cone, size
-
-
-@kernel
-def drive_work(rows, kind, contacts, k):
-    """The work of driven bodies at contact ``k``."""
-    row, total = contacts.row, 0.0
-    for side in range(2):
-        body, sign = (contacts.a[k], 1.0) if side == 0 else (contacts.b[k], -1.0)
-        if kind[body] == DRIVEN:  # the contact point lies at +n from a and at -n from b
-            sx, sy, sz = sign * rows[body, 3], sign * rows[body, 4], sign * rows[body, 5]
-            x = rows[body, 0] + sy * row[k, NZ] - sz * row[k, NY]
-            y = rows[body, 1] + sz * row[k, NX] - sx * row[k, NZ]
-            z = rows[body, 2] + sx * row[k, NY] - sy * row[k, NX]
-            total += sign * (x * row[k, PX] + y * row[k, PY] + z * row[k, PZ])
-    return total
-
-
-@kernel
-def book_some(before, rows, kind, driven, h, law, lost, contacts, begin, end, works):
-    """Add the works of the contacts from ``begin`` on, before ``end``, to ``works``: see `book_contacts`.
-
-    Half of the impulse times the velocity before the step and after it; of the latter the residual has left what is
-    needed. Returns the largest that one has lost.
-    """
-    row, one, two, place = contacts.row, contacts.a, contacts.b, contacts.pair
-    opening, power, most, last = contacts.opening, contacts.power, 0.0, np.uint64(max(end, 1) - 1)
-    for k in range(np.uint64(begin), np.uint64(end)):
-        next_ = min(k + np.uint64(AHEAD), last)
-        fetch(before, one[next_])
-        fetch(before, two[next_])
-        fetch(lost, place[next_])
-        fetch(law, place[next_])
-        a, b, at = one[k], two[k], place[k]
-        nx, ny, nz, px, py, pz, r = (
-            row[k, NX], row[k, NY], row[k, NZ], row[k, PX], row[k, PY], row[k, PZ], row[k, TARGET]
-        )  # fmt: skip
-        lost[at] = lost_after(lost[at], opening[k] + r, r, h)
-        most = max(most, lost[at])
-        x, y, z = slip(before, a, b, nx, ny, nz)
-        x, y, z = with_image(before, contacts, k, x, y, z)
-        p_n = px * nx + py * ny + pz * nz
-        normal = 0.5 * (x * nx + y * ny + z * nz + (opening[k] + r)) * p_n
-        rule = law[at]
-        works[rule, 0] += normal
-        works[rule, 1] += 0.5 * (x * px + y * py + z * pz + (power[k] + r * p_n)) - normal
-        works[rule, 3] -= cell_power(rows, driven, contacts, k, px, py, pz)
-        if kind[a] == DRIVEN or kind[b] == DRIVEN:
-            works[rule, 3] += drive_work(rows, kind, contacts, k)
-    return most
-
-
-@kernel
-def book_contacts(before, rows, kind, driven, h, law, lost, contacts, works, cuts, parts, meeting):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive; by ``parts``.
-
-    ``parts`` (ALL, L + 1, 4) are those of the groups, which begin at ``cuts`` (ALL + 1,). Enters into ``lost`` (K,) of
-    the pairs, whose laws are ``law`` (K,), what the solver left, and returns the largest. ``driven`` (3, 3): which
-    components of the velocity gradient of a moving cell are imposed. The residual was measured before.
-    """
-    for parity in range(2):
-        first, after = own_groups(meeting, parity)
-        parts[first:after] = 0.0
-        for k in range(first, after):
-            if cuts[k] < cuts[k + 1]:
-                parts[k, works.shape[0], 0] = book_some(
-                    before, rows, kind, driven, h, law, lost, contacts, cuts[k], cuts[k + 1], parts[k]
-                )
-    share_out(meeting, rows, 0)
-    return put_together(parts, works, meeting.thread == 0)
-
-
-@kernel
-def keep_contacts(step, rows, kind, pairs, contacts, kappa, tolerance, works, cuts, parts, cones, meeting):
-    """`store_groups` and `book_contacts`, both of a group while it is in the cache.
-
-    Returns the largest violation of a cone, the sum of |P|^2 and the largest that a contact has lost.
-    """
-    for parity in range(2):
-        first, after = own_groups(meeting, parity)
-        parts[first:after] = 0.0
-        for k in range(first, after):
-            cones[k, 0] = cones[k, 1] = 0.0
-            begin, end = cuts[k], cuts[k + 1]
-            if begin < end:
-                cones[k, 0], cones[k, 1] = store_some(rows, contacts, kappa, tolerance, pairs, begin, end)
-                parts[k, works.shape[0], 0] = book_some(
-                    step.before, rows, kind, step.driven, step.h, pairs.law, pairs.lost, contacts, begin, end, parts[k]
-                )
-    share_out(meeting, rows, 0)
-    cone, size = 0.0, 0.0
-    for k in range(ALL):
-        cone, size = max(cone, cones[k, 0]), size + cones[k, 1]
-    return cone, size, put_together(parts, works, meeting.thread == 0)
 
 
 @kernel
@@ -359,6 +92,7 @@ def add_known(contacts, begin, end, group, sums):
     return True
 
 
+NO_MOBILITY = Mobility(np.zeros((0, 3, 3)), 0.0, 0)  # where nothing is stored, it is not read
 KERNELS[DiagonalContacts] = Kernels(
     sweep_contacts, measure_contacts, store_contacts, separations, add_powers, add_known
 )
@@ -376,7 +110,7 @@ class Diagonal(Held):
     def clear(self) -> None:
         """No active contacts."""
         super().clear()
-        self._store, self._book, self._keep = Settled(store_groups), Settled(book_contacts), Settled(keep_contacts)
+        self._store, self._keep = Settled(store_groups), Settled(keep_contacts)
         # of sums, by group
         self._parts, self._cones, self._scales = np.zeros((ALL, 2, 4)), np.zeros((ALL, 2)), np.empty(ALL)
 
@@ -417,7 +151,7 @@ class Diagonal(Held):
         return self._parts
 
     def keep(self, pairs, step, rows, mobility, tolerance, bodies, works, team) -> tuple[float, float, float]:
-        """`store` and `book` at once."""
+        """`store` and `book` at once; where the ``tolerance`` is below zero, `book` alone."""
         parts, cones = self._parts_of(works, team), self._cones
         if team.several:
             cones[:] = 0.0
@@ -433,15 +167,7 @@ class Diagonal(Held):
 
     def book(self, pairs, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
-        parts = self._parts_of(works, team)
-
-        def exchange(stage):
-            team.add_up(parts)
-
-        return team.split(
-            exchange, self._book, step.before, rows, bodies.kind, step.driven, step.h, pairs.law, pairs.lost,
-            self.active, works, self._plan.cuts, parts,
-        )  # fmt: skip
+        return self.keep(pairs, step, rows, NO_MOBILITY, -1.0, bodies, works, team)[2]
 
     def acting(self) -> tuple:
         """(count, 3) the impulses, in space."""

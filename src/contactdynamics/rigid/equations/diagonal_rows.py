@@ -38,6 +38,17 @@ def diagonal_contacts(room: int) -> DiagonalContacts:
     )
 
 
+def has_image(contacts):
+    """Whether contacts meet images of bodies across the border of a cell that moves."""
+    return hasattr(contacts, "image")
+
+
+@overload(has_image)
+def _compiled_has_image(contacts):
+    found = "image" in contacts.instance_class._fields
+    return lambda contacts: found
+
+
 def with_image(rows, contacts, k, x, y, z):
     """U of contact ``k`` with what the image of b moves more than b."""
     if not hasattr(contacts, "image"):

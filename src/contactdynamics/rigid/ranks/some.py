@@ -7,7 +7,7 @@ import numpy as np
 
 from ..._jit import kernel
 from ...state import FIXED, FREE
-from ..advance import COLUMNS, SOME, add_ball, leave, note_turn, turn_balls
+from ..advance import SOME, add_ball, leave, turn_balls
 from ..motion import add_energies, add_height, move, relax_one, turn
 from ..neighbours import place_balls
 from ..threads import part
@@ -34,7 +34,7 @@ def set_out_some(bodies, some, rows, before, free, gravity, h, late, meeting):
 def arrive_some(bodies, some, rows, before, h, late, meeting):
     """`advance.arrive` of the bodies ``some`` (n,), without energies."""
     position, orientation, kind, _, _, _, balls = bodies
-    chunk, c = np.empty(SOME, dtype=np.uint64), np.empty(len(COLUMNS) * SOME)
+    chunk = np.empty(SOME, dtype=np.uint64)
     first, after = part(some.size, meeting)
     half, count = 0.5 * h, np.uint64(0)
     for n in range(first, after):
@@ -43,17 +43,17 @@ def arrive_some(bodies, some, rows, before, h, late, meeting):
             continue
         move(position, i, rows, half)
         if balls[i] and late:
-            note_turn(c, chunk, count, i, before, rows, half)
+            chunk[count] = i
             count += np.uint64(1)
             if count == np.uint64(SOME):
-                turn_balls(orientation, chunk, count, c)
+                turn_balls(orientation, chunk, count, before, rows, half)
                 count = np.uint64(0)
             continue
         f = half / rows[i, 7]
         if late:
             turn(orientation, i, f * before[i, 3], f * before[i, 4], f * before[i, 5])
         turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
-    turn_balls(orientation, chunk, count, c)
+    turn_balls(orientation, chunk, count, before, rows, half)
 
 
 @kernel
