@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import contactdynamics as cd
+from contactdynamics.bench import heaps
+from contactdynamics.rigid import solvers, step_solver, threads
+from contactdynamics.rigid.equations import contract
 
 
 def heap(d, friction, solver, ratio=2.0, seed=0, count=40, **options):
@@ -98,3 +101,46 @@ def test_roundings_are_not_improved(solver):
     sweeps = [sim.step().report.iterations for _ in range(100)]
     assert max(sweeps) <= 10
     assert sim.report.residual <= 1e-12
+
+
+@pytest.fixture(scope="module")
+def first_step():
+    """A solver's arguments in the first step of a lattice of balls, which no sweep solves."""
+    taken, sim = [], heaps.lattice(1500)
+    solve = step_solver.StepSolver._swept
+
+    def swept(self, team, filled, goal):
+        taken.append((filled.rows, filled.mobility, self._table, goal, self._scratch, threads.ALONE._meetings[0]))
+        taken.append(filled.kinds[0])
+        return solve(self, team, filled, goal)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(step_solver.StepSolver, "_swept", swept)
+        sim.step()
+    return taken[-2:]  # as they are after it
+
+
+def test_the_residual_is_estimated_by_four_contacts_of_each_64(first_step):
+    arguments, kind = first_step
+    rows, mobility, _, goal, _, _ = arguments
+    plan, chosen = kind.plan, []
+    got = solvers.estimate(*arguments)
+    for group in range(contract.ALL):
+        some = plan.order[plan.cuts[group] : plan.cuts[group + 1]]
+        chosen.append(some[np.arange(len(some)) % 64 < 4])
+        assert np.array_equal(plan.few[plan.cuts[group] : plan.few_ends[group]], chosen[-1])
+    chosen = np.concatenate(chosen)
+    assert 100 < len(chosen) < 0.1 * len(plan.order)
+    error, size = contract.KERNELS[type(kind.contacts)].measure(
+        rows, mobility, kind.contacts, chosen, np.empty((len(plan.order), 2))
+    )[:2]
+    assert got == pytest.approx(np.sqrt(16 * error / max(16 * size, goal.scale)), rel=1e-12)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5])
+def test_the_errors_told_are_those_of_all_contacts(most):
+    # Also where sweeps end before those were looked at that a part of the contacts has asked for.
+    sim = heaps.lattice(1500, max_iterations=most, solver="accelerated")
+    report = sim.step().report
+    assert report.iterations == most and not report.converged
+    assert 1e-2 < report.residual < 1.0 and report.left > 0.0

@@ -25,6 +25,8 @@ FINER = 1e-3  # of the tolerance: how far a small scene is solved
 FINEST = 1e-12  # residual beyond which nothing is improved: only roundings would change
 MANY = 2000  # contacts from which a round over those with most of the residual pays: of a tower it takes more sweeps
 WORTH = 0.25  # of the contacts at most in a round over few: a look at all of them takes as long as a sweep
+EVERY = 64  # contacts of which four tell, after the first sweep, whether a step is surely not solved yet
+UNSOLVED, FAR = 1.0, 8.0  # of the tolerance: what they say then; beyond, the residual may sit on few contacts
 LOOK = 30  # sweeps after which their rate is looked at, where another method is at hand
 PATIENCE = 150  # sweeps in which the extrapolation must halve the residual
 LINE = 64  # bytes of a line of cache
@@ -327,6 +329,38 @@ def measure_all(rows, mobility, kinds, goal, scratch, meeting):
 
 
 @kernel
+def sample(plan, first, after):
+    """Four contacts in a row of each `EVERY` of the groups from ``first`` on, before ``after``, into ``few``."""
+    few, order, cuts, ends = plan.few, plan.order, plan.cuts, plan.few_ends
+    for group in range(first, after):
+        count, end = cuts[group], cuts[group + 1]
+        for begin in range(count, end, EVERY):
+            for at in range(begin, min(begin + 4, end)):
+                few[count] = order[at]
+                count += 1
+        ends[group] = count
+
+
+@kernel
+def estimate(rows, mobility, kinds, goal, scratch, meeting):
+    """The residual by one contact in sixteen, without what is left: a look at all takes longer than a sweep."""
+    some = scratch.free.size > 0  # True, but no constant: one signature
+    for parity in range(2):
+        begin, end = own_groups(meeting, parity)
+        for at in range(len(kinds)):
+            sample(common(kinds, at).plan, begin, end)
+            measure_groups(kinds, at, (rows, mobility, begin, end, some, scratch.sums[at]))
+    share_out(meeting, rows, MEASURED)
+    error, size, part_ = 0.0, 0.0, EVERY / 4
+    for at in range(len(kinds)):
+        for group in range(ALL):
+            error, size = error + part_ * scratch.sums[at, group, 0], size + part_ * scratch.sums[at, group, 1]
+    meet(meeting, rows)  # the sums are read: they may be written again
+    scale = max(size, goal.scale)
+    return np.sqrt(error / scale) if scale > 0.0 else 0.0
+
+
+@kernel
 def judge(goal, sums, push):
     """What the parts of the residual say, ``sums`` of `Scratch` and the kinetic size ``push``: see `measure_all`."""
     error, size, which, worst, largest, bipotential, work = 0.0, 0.0, 0, -1, -1.0, 0.0, 0.0
@@ -458,6 +492,7 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
     done, since, count, met, target = 0, 0, 1, goal.max_iterations, 0.0
     more = goal.polish
     no = more < 0  # a constant would be a type of its own, and all that it is given to compiled twice
+    busy = goal.ahead and not (goal.few or goal.rest) and goal.max_iterations > 1  # the first sweep may not do
     if goal.max_iterations == 0:
         found, _, _, _ = measure_all(rows, mobility, kinds, goal, scratch, meeting)
     few, fresh, plain, t, last = no, True, not goal.ahead, 1.0, np.inf
@@ -472,6 +507,12 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
                 t, last = 1.0, np.inf
             count, t, last = accelerated_sweeps(rows, mobility, kinds, few, scratch, count, target, t, last, meeting)
         done += count
+        if busy and done == 1:
+            residual = estimate(rows, mobility, kinds, goal, scratch, meeting)
+            if UNSOLVED * tolerance < residual < FAR * tolerance:
+                wanted, fresh = tolerance, no
+                count, target = max(3, int(2.0 * np.log(residual / (0.75 * tolerance))) + 2), 0.0
+                continue
         before = error_of(found.residual, found.left)
         found, push, scale, sinking = measure_all(rows, mobility, kinds, goal, scratch, meeting)
         residual = error_of(found.residual, found.left)
