@@ -204,11 +204,11 @@ def _storing(columns: int):
 
 
 def _columns(table, *rows):
-    return tuple(table[list(rows)].T)
+    return tuple(table[np.array(rows, dtype=np.int64)].T)  # numbers with sign and without: a list would be of floats
 
 
 def _set_columns(table, i, j, k, l, values):
-    table[[i, j, k, l]] = np.array(values).T
+    table[np.array([i, j, k, l], dtype=np.int64)] = np.array(values).T
 
 
 columns_of_8, columns_of_4 = (_instead_of(_columns)(_loading(n)) for n in (8, 4))
