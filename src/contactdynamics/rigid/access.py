@@ -50,7 +50,8 @@ class Access:
         self.loading.derive()
         self.watch.derive(self.bodies, self.model.balls, self.contact_set.sizes(self.model))
         rows = len(self.rows) + (3 if self._cell_moves else 0)  # those of a moving cell come last
-        self._before, self._free, self._wide = (lines(rows) for _ in range(3))
+        self._before, self._free = lines(rows), lines(rows)
+        self._wide = lines(rows if self._cell_moves else 0)
         self._before[: len(self.rows)] = self._free[: len(self.rows)] = self.rows  # fixed bodies stay as they are
         self._set_out, self._arriving = Settled(advance.set_out), Settled(advance.arrive)
         self._columns, self._parts = advance.columns(self.bodies), np.empty((BLOCKS, 3))
@@ -213,7 +214,7 @@ class Access:
     def _take_new_blocks(self):
         """Append what the scene got since the last time; new bodies enter the ledger with their energy."""
         self.contact_set.know_bodies()
-        scene, lists = self.scene, self.contact_set.near.lists
+        scene, lists, known = self.scene, self.contact_set.near.lists, len(self.roster.rows)
         scene.check_new(scene.blocks[self._taken :])
         if scene.changed_materials:  # first: it may refuse
             self._take_table()
@@ -222,7 +223,7 @@ class Access:
         self._change(springs=scene.springs(), drives=scene.drives, forces=scene.forces)
         self.derive()
         self.contact_set.extended(lists, self.model)
-        self.ledger.enter_inflow(self._kinetic())
+        self.ledger.enter_inflow(self.ledger.kinetic + self.roster.kinetic(known))
 
     @explained
     def material(self, name: str, *, density: float, **own) -> None:

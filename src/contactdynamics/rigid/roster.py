@@ -9,7 +9,7 @@ import numpy as np
 from ..scenes.tables import Tables, join_all, kept, ordered, shifted
 from ..state import Bodies, Model, Springs
 from . import motion
-from .fetch import lines
+from .fetch import LINE, lines
 
 
 class Roster:
@@ -21,8 +21,10 @@ class Roster:
         self.ball_number = np.arange(len(model.balls.radius))  # in the order in which they came
 
     def _set(self, model: Model, rows: np.ndarray, order: np.ndarray | None = None) -> None:
-        self.model, self.rows = model, lines(len(rows))
-        self.rows[:] = rows
+        self.model, self.rows = model, rows
+        if rows.ctypes.data % LINE:
+            self.rows = lines(len(rows))
+            self.rows[:] = rows
         self.order = np.argsort(model.bodies.identity) if order is None else order  # rows in the order of the numbers
 
     @property
@@ -68,7 +70,8 @@ class Roster:
         new = shifted(new, len(self.rows) - int(new.bodies.identity[0]))  # rows follow on, whatever was removed
         latest = self.ball_number.max(initial=-1)
         self.ball_number = np.append(self.ball_number, latest + 1 + np.arange(len(new.balls.radius)))
-        rows = np.concatenate([self.rows, packed(new.bodies)])
+        rows = lines(len(self.rows) + len(new.bodies.mass))
+        rows[: len(self.rows)], rows[len(self.rows) :] = self.rows, packed(new.bodies)
         order = np.append(self.order, np.arange(len(self.rows), len(rows)))  # numbers only grow
         self._replace(join_all([self.tables, new]), rows, order)
 
@@ -97,10 +100,11 @@ class Roster:
         """Rows and balls in the order of the simulation, by their place in the frame and among the balls present."""
         return {"row_order": np.argsort(self.order), "ball_order": np.argsort(np.argsort(self.ball_number))}
 
-    def kinetic(self) -> float:
-        """The kinetic energy of the free bodies, J."""
-        b, rows = self.model.bodies, self.rows
-        return motion.energies(rows, rows, rows, b.kind, b.mass, b.inertia, b.orientation, b.held)[0]
+    def kinetic(self, first: int = 0) -> float:
+        """The kinetic energy of the free bodies from row ``first`` on, J."""
+        b, rows = self.model.bodies, self.rows[first:]
+        columns = (column[first:] for column in (b.kind, b.mass, b.inertia, b.orientation, b.held))
+        return motion.energies(rows, rows, rows, *columns)[0]
 
 
 def packed(bodies: Bodies) -> np.ndarray:

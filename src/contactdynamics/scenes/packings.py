@@ -268,10 +268,9 @@ def resting_heights(place, radius: float, bodies: Bodies, balls: Balls, planes: 
     """
     side = len(place)
     reach = radius + bodies.size.max()
-    near = np.abs(bodies.position[:, 0] - place[0]) < reach
-    for axis in range(1, side):
-        near &= np.abs(bodies.position[:, axis] - place[axis]) < reach
-    rows = np.flatnonzero(near[balls.body])
+    rows = np.flatnonzero((np.abs(bodies.position[:, 0] - place[0]) < reach)[balls.body])
+    for axis in range(1, side):  # of few bodies by now
+        rows = rows[np.abs(bodies.position[balls.body[rows], axis] - place[axis]) < reach]
     centre = bodies.position[balls.body[rows]]
     if balls.centre[rows].any():
         centre = centre + quaternions.turned(bodies.orientation[balls.body[rows]], balls.centre[rows])
