@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._jit import kernel
 from ...state import FREE, OPEN, SEPARATING
+from ..crew import enlist
 from ..fetch import fetch
 from ..space import image, shortest
 from ..threads import meet, part
@@ -384,6 +385,7 @@ def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out,
     each end, and where they begin then; ``on_planes`` (threads, planes) how many are of planes; ``deep`` (threads, 3):
     the deepest of those that each thread looks at in the end, see `deepest_pair`.
     """
+    enlist(meeting)
     thread, threads, room = meeting.thread, meeting.threads, out.first.size
     counts, cuts, balls, base = ends[0], ends[1], span[1] - span[0], rows_before(old.first, old.balls, span[0])
     begin, end = span[0] + balls * thread // threads, span[0] + balls * (thread + 1) // threads
