@@ -29,6 +29,7 @@ CONSTANTS = (
     "contract.py",
     "touches.py",
     "fours.py",
+    "fetch.py",
     "step.py",
     "_lean.py",
 )  # without kernels, but used by some

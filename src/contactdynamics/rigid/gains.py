@@ -21,7 +21,7 @@ from .equations.contract import ALL, GROUPS, SHARED, add_known, add_powers
 from .threads import meet, part
 
 ROUNDING = 1e-14  # of the powers summed without sign: not a gain
-HOOKS = 1  # rounds over all contacts before they are joined one by one
+HOOKS = 2  # rounds over all contacts before they are joined one by one; with one of two threads waits for the other
 SURE = 1e-9  # of the powers as they were measured: a loss of more than this is a loss
 
 
