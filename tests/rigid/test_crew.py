@@ -52,10 +52,12 @@ class Work:
     """A team, and what its first kernels get; Python gives out what is in ``given``."""
 
     def __init__(self, threads, monkeypatch):
-        self.given, give_out = [], Crew._give_out
+        self.given = given = []
+        give_out = Crew._give_out
 
         def noting(crew, *job):
-            self.given += [job] if job else []  # without one, a team that is gone ends its threads
+            if job:  # without one, a team that is gone ends its threads
+                given.append(job)
             give_out(crew, *job)
 
         monkeypatch.setattr(Crew, "_give_out", noting)
