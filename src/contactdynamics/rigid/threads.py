@@ -2,7 +2,8 @@
 
 All threads run the same kernel with a `Meeting` of their own; `meet` lets none pass before all have come. Threads that
 wait spin, and after a while sleep, so that a core is free for the one that they wait for. Where one of them raises, the
-others are let go: their results are not used. Sums are taken in `BLOCKS`, whatever the number of threads.
+others are let go: their results are not used. Sums are taken in `BLOCKS`, whatever the number of threads. How they come
+to the kernel says `crew`.
 
 Workers see each other's work in a few places only, the *verbs* below: which part of a loop is a worker's own
 (`own_part`), what comes after its part of a stage (`share_out`); and in a sweep, after its groups of one parity
