@@ -254,7 +254,8 @@ class Crew:
 
     def dismiss(self) -> None:
         """End the threads, which wait."""
-        self._give_out()
+        if self.threads:
+            self._give_out()
 
     def work(self, thread: int, number: int, bell) -> int:
         """Wait for the work of this ``number`` and do it; returns the next number, 0 where there is no more of it."""
