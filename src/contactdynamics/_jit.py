@@ -29,6 +29,7 @@ CONSTANTS = (
     "contract.py",
     "touches.py",
     "fours.py",
+    "fetch.py",
     "step.py",
     "_lean.py",
 )  # without kernels, but used by some
@@ -237,23 +238,26 @@ def kernel(function=None, /, *, inline=False, contract=False):
     try:
         if numba.config.DISABLE_JIT:
             return function
-        return _Parts(numba.njit(cache=CACHE is not None, pipeline_class=_Compiler, **options)(function)).dispatcher
+        made = _Parts(numba.njit(cache=CACHE is not None, pipeline_class=_Compiler, **options)(function)).dispatcher
     finally:
         numba.config.CACHE_DIR = before
+    made.enlists = "enlist" in function.__code__.co_names  # whether it calls other threads by itself: see `rigid.crew`
+    return made
 
 
 class Settled:
     """A kernel that is called with arguments of the same types each time: after some calls Numba looks at none of them.
 
     That takes 0.1 us for each array of a named tuple, in a small scene a sixth of a step. Whoever keeps one makes it
-    anew where the type of an argument may have changed: nothing sees that it has. Who hands it on gives its ``call``,
-    which is the machine code itself by then.
+    anew where the type of an argument may have changed: nothing sees that it has. ``call`` is the machine code itself
+    by then.
     """
 
-    __slots__ = ("_kernel", "_left", "call")
+    __slots__ = ("_kernel", "_left", "call", "enlists")
 
     def __init__(self, function):
         self._kernel, self._left, self.call = function, CALLS, self._look
+        self.enlists = getattr(function, "enlists", False)
 
     @property
     def kernel(self):

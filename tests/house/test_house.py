@@ -61,6 +61,7 @@ INSIDE = {
     ],
     "rigid": [
         {"fetch", "fours", "sums"},
+        {"crew"},
         {"interrupts", "step", "space", "threads", "search.contract", "search.touches", "search.laws",
          "search.solids", "search.pairs", "ranks.world"},
         {"motion", "neighbours", "search.outlines", "search.axes", "search.ghosts",

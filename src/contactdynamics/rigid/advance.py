@@ -10,6 +10,7 @@ import numpy as np
 from .._jit import kernel
 from ..quaternions import SMALL, multiply, series
 from ..state import FIXED, FREE
+from .crew import enlist
 from .fours import columns_of_4, columns_of_8, lanes, larger, put_side_by_side, set_columns_of_4, where_positive
 from .motion import add_energies, move, relax_one, turn
 from .threads import BLOCKS, block, meet, part
@@ -41,6 +42,7 @@ def set_out(bodies, rows, before, free, gravity, h, alone, late, meeting):
     ``late``: nobody looks at the orientations at the midpoint; `arrive` turns the bodies by both halves. Fixed bodies
     stand in all arrays as they are.
     """
+    enlist(meeting)
     position, orientation, kind, mass, inertia, held, balls = bodies
     first, after = part(BLOCKS, meeting)
     half, none = 0.5 * h, before[:0]
@@ -191,6 +193,7 @@ def arrive(bodies, rows, before, free, gravity, kappa, h, alone, late, parts, me
 
     ``alone`` and ``late``: see `set_out`; ``kappa`` = m r^2 / I of homogeneous balls.
     """
+    enlist(meeting)
     some = np.empty(SOME, dtype=np.uint64)
     first, after = part(BLOCKS, meeting)
     for k in range(first, after):

@@ -226,9 +226,7 @@ class ContactSet(Kinds):
         if counts.get(DIAGONAL) or counts.get(BORDER) or self.count > SMALL:
             candidates = tuple([search.candidates() for search in self.searches])
             place, reach = self._wrapped(model), self.near.reach
-            team.share(
-                self._arrange.call, place, rows, reach, candidates, plans, self._numbers, self._tray_of(rows, team)
-            )
+            team.share(self._arrange, place, rows, reach, candidates, plans, self._numbers, self._tray_of(rows, team))
             self._as_found = None
         elif counts != self._as_found:  # one thread, and nothing to gain by another order
             for equations, plan in zip(self.equations, plans, strict=True):
@@ -255,7 +253,7 @@ class ContactSet(Kinds):
         division.cut(place, rows, apart.known, self.near.reach, search.found, tray_, tray_.counts.shape[1], team.alike)
         mine = division.send_out(search.found, tray_.home, apart)
         plans, candidates = (only.make_room(len(mine.a)),), (Candidates(mine.a, mine.b, mine.gap, mine.kind),)
-        team.alike.share(self._arrange_own.call, candidates, division.slabs.count, plans, self._numbers, tray_, rows)
+        team.alike.share(self._arrange_own, candidates, division.slabs.count, plans, self._numbers, tray_, rows)
         team.take(apart.domains(mine.a, mine.b, tray_), division.slabs.cuts - plans[0].cuts)
         team.tell_idle([division.slabs.cuts])
         self._swept_apart, self._as_found = True, None

@@ -15,12 +15,13 @@ import numpy as np
 from numba import types
 
 from .._jit import kernel
+from .crew import enlist
 from .entries import KNOWN, PLACES, POWERS, TABLE, by_address, common, there
 from .equations.contract import ALL, GROUPS, SHARED, add_known, add_powers
 from .threads import meet, part
 
 ROUNDING = 1e-14  # of the powers summed without sign: not a gain
-HOOKS = 1  # rounds over all contacts before they are joined one by one
+HOOKS = 2  # rounds over all contacts before they are joined one by one; with one of two threads waits for the other
 SURE = 1e-9  # of the powers as they were measured: a loss of more than this is a loss
 
 
@@ -300,6 +301,7 @@ def gains(rows, free, kinds, one, room, meeting):
     Bodies that do not move freely have none, -1. ``one``: all hang together, by a cell that moves. The contacts of
     groups that may gain are left in ``few`` of the plans: see `Room`. The residual was measured before.
     """
+    enlist(meeting)
     group = room.groups[0]
     if one:
         if meeting.thread == 0:

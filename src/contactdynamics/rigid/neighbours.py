@@ -17,6 +17,7 @@ import numpy as np
 from .. import quaternions
 from .._jit import Settled, kernel
 from ..state import FREE
+from .crew import enlist
 from .fetch import shift_down
 from .space import OPEN, cell_beside, cell_of, half, shortest, span
 from .threads import ALONE, Team, meet, part
@@ -86,6 +87,7 @@ def place_balls(position, orientation, centre, body, begin, end, out):
 @kernel
 def place_all(position, orientation, balls, ball_body, places, planes, plane_body, points, normals, meeting):
     """Centres of the ``balls`` (S, 3), points and normals of the ``planes`` (K, 3) in space."""
+    enlist(meeting)
     begin, end = part(ball_body.size, meeting)
     place_balls(position, orientation, balls, ball_body, begin, end, places)
     for p in range(plane_body.size if meeting.thread == 0 else 0):
@@ -117,6 +119,7 @@ def wanderers(space, places, centre, body, rows, reference, margin, ahead, out, 
 
     Each thread has some of the balls, and leaves as many as it finds in ``counts`` (threads,).
     """
+    enlist(meeting)
     begin, end = part(margin.size, meeting)
     found = begin
     for i in range(begin, end):
@@ -243,6 +246,7 @@ def build_lists(space, spheres, near, fast, lists, span, needs, meeting):
     With too little room in ``other`` nothing is valid. Each thread has some of the balls and a part of the room, and
     needs so much of it, ``needs`` (threads,); what they find is put together. ``near`` (threads, S).
     """
+    enlist(meeting)
     start, count, other, threads, mine = lists.start, lists.count, lists.other, needs.size, near[meeting.thread]
     thread, balls = meeting.thread, span[1] - span[0]
     first, after = span[0] + balls * thread // threads, span[0] + balls * (thread + 1) // threads
@@ -472,7 +476,7 @@ class Neighbours:
         bodies, balls, planes, flats = model.bodies, model.balls, model.planes, self.flats
         self._position, self._back = bodies.position, None
         team.share(
-            self._place_all.call, bodies.position, bodies.orientation, balls.centre, balls.body, self.places,
+            self._place_all, bodies.position, bodies.orientation, balls.centre, balls.body, self.places,
             planes.normal, flats.body, flats.points, flats.normals,
         )  # fmt: skip
 
@@ -512,7 +516,7 @@ class Neighbours:
             if strain * (self.largest + lists.base) < 0.3 * lists.base:
                 margin = lists.margin * (1.0 - strain) - strain * self.largest if strain else lists.margin
                 moved = team.share(
-                    self._wanderers.call, self._built, spheres.places, spheres.centre, spheres.body, rows,
+                    self._wanderers, self._built, spheres.places, spheres.centre, spheres.body, rows,
                     lists.reference, margin, ahead, self.moved, np.zeros(team.threads, dtype=np.int64),
                 )  # fmt: skip
                 if moved == 0:

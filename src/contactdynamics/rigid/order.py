@@ -22,6 +22,7 @@ import numpy as np
 from numba import literal_unroll
 
 from .._jit import kernel
+from .crew import enlist
 from .equations.contract import ALL, GROUPS, SHARED
 from .search.contract import BORDER, DIAGONAL
 from .threads import meet, part
@@ -143,6 +144,7 @@ def arrange(position, rows, reach, candidates, plans, numbers, tray, meeting):
     ``few`` says which pair is to stand at each place. Each thread has a part of the bodies and of the contacts, which
     it counts and then puts behind those of the threads before it: the order does not hang on their number.
     """
+    enlist(meeting)
     thread, total, square, count, open_ = meeting.thread, np.zeros(3), np.zeros(3), 0, 0.0
     for some in literal_unroll(candidates):
         count += spread(position, some.b, stride(some.b.size), total, square)
@@ -168,6 +170,7 @@ def arrange(position, rows, reach, candidates, plans, numbers, tray, meeting):
 @kernel
 def arrange_own(candidates, slabs, plans, numbers, tray, rows, meeting):
     """`arrange` where homes and groups of slabs are known: the order of those contacts alone."""
+    enlist(meeting)
     slab = count_all(candidates, slabs, tray, rows, meeting)
     group = tray.group[: slabs + 1].copy()
     put_in_order(candidates, slab, group, add_up(tray.counts, slabs), plans, numbers, tray, rows, meeting)

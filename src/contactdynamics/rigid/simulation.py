@@ -260,7 +260,7 @@ class Simulation(Access):
         before, free = (self._before, self._free) if cell is None else (self._before[:n], self._free[:n])
         if apart is None:
             self._movers.share(
-                self._set_out.call, self._columns, rows, before, free, gravity, float(h), loading.alone,
+                self._set_out, self._columns, rows, before, free, gravity, float(h), loading.alone,
                 self._turns_late,
             )  # fmt: skip
         else:
@@ -397,7 +397,7 @@ class Simulation(Access):
         given = gravity, motion.KAPPA[model.dimension], float(step.h)
         if apart is None:
             energies = self._movers.share(
-                self._arriving.call, self._columns, own, before, free, *given, self.loading.alone, self._turns_late,
+                self._arriving, self._columns, own, before, free, *given, self.loading.alone, self._turns_late,
                 self._parts,
             )  # fmt: skip
         else:

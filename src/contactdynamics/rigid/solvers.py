@@ -13,6 +13,7 @@ import numpy as np
 from numba import types
 
 from .._jit import kernel
+from .crew import enlist
 from .entries import MEASURE, MOBILITY, NUMBERS, SWEEP, TABLE, by_address, common, there
 from .equations.contract import ALL, GROUPS, SHARED, measure, own_groups, sweep
 from .order import STREAMS, interleave
@@ -431,6 +432,7 @@ def nlgs(rows, mobility, kinds, goal, scratch, meeting):
 
     Without sweeps, as `accelerated`: the errors of what is there.
     """
+    enlist(meeting)
     most = goal.max_iterations
     met, next_check, wanted, more = most, 1, 0.0, goal.polish
     found = Solution(0, 0.0, 0.0, 0, -1, 0.0)
@@ -488,6 +490,7 @@ def accelerated(rows, mobility, kinds, goal, scratch, meeting):
     around it; only the full residual decides when to stop. Where some equations are not to be extrapolated, all sweeps
     are plain.
     """
+    enlist(meeting)
     found, best, tolerance, wanted = Solution(0, 0.0, 0.0, 0, -1, 0.0), np.inf, goal.tolerance, 0.0
     done, since, count, met, target = 0, 0, 1, goal.max_iterations, 0.0
     more = goal.polish

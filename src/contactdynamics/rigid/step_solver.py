@@ -210,7 +210,7 @@ class StepSolver:
         settled = self._solvers.get((team, solver))
         if settled is None:
             settled = self._solvers[team, solver] = Settled(solver)
-        return team(settled.call, filled.kinds, filled.rows, filled.mobility, self._table, goal, self._scratch)
+        return team(settled, filled.kinds, filled.rows, filled.mobility, self._table, goal, self._scratch)
 
     def _sweep(self, filled: Filled, goal: Goal) -> tuple[Solution, Answer, Filled]:
         """Sweeps and, where they are not enough, all contacts together: these are then known everywhere."""
@@ -280,7 +280,7 @@ class StepSolver:
         if team.divided:
             group, factor, least = team.gains(rows, free, self._table, self._room)
         else:
-            group, factor, least = team.share(self._gains.call, rows, free, self._table, cell, self._room)
+            group, factor, least = team.share(self._gains, rows, free, self._table, cell, self._room)
         if least >= 1.0:
             return None
         some = []

@@ -2,7 +2,8 @@
 
 All threads run the same kernel with a `Meeting` of their own; `meet` lets none pass before all have come. Threads that
 wait spin, and after a while sleep, so that a core is free for the one that they wait for. Where one of them raises, the
-others are let go: their results are not used. Sums are taken in `BLOCKS`, whatever the number of threads.
+others are let go: their results are not used. Sums are taken in `BLOCKS`, whatever the number of threads. How they come
+to the kernel says `crew`.
 
 Workers see each other's work in a few places only, the *verbs* below: which part of a loop is a worker's own
 (`own_part`), what comes after its part of a stage (`share_out`); and in a sweep, after its groups of one parity
@@ -11,68 +12,28 @@ the meeting: which it is follows when the kernel is compiled.
 """
 
 import contextlib
-import ctypes
 import os
-import sys
-import threading
 import weakref
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import overload
 
 from .._jit import kernel
-from .fetch import lines
+from .crew import COME, ROUND, SHORTEST, SPINS, STOP, Crew, add, load, sleep
 
 BLOCKS, LEAST = 64, 64  # parts of a loop in which sums are taken, whatever the number of threads; their least length
 # Where those of a solver do: their groups of either parity are swept, their part is measured, what their contacts lose
 # is summed up, their bodies that need work are marked, their contacts that do are chosen.
 EVEN, ODD, MEASURED, SUMMED, MARKED, CHOSEN = range(6)
-COME, STOP, ROUND, JOB, DONE = 0, 1, 8, 16, 24  # places in the array of counters, on lines of cache of their own
-PAUSE = 20_000  # looks, 15 us: by then the first thread has left Python, of which there is one at a time
-SLACK = 29  # PR_SET_TIMERSLACK, ns
-NAPS = 30  # short sleeps, of some 60 us each or 6 (see `_sleep_lightly`), before a thread without work waits for a bell
-SPINS = 120_000  # looks at the counter before a thread sleeps, 100 us: a sleep of 1 us takes some 60
-
-# A function of the operating system: usleep(us), Sleep(ms). Not sched_yield: on a machine with other work a thread that
-# yields comes back after the time slices of all others, and 10 000 meetings took 24 s in the place of 1.
-_sleep = types.ExternalFunction("Sleep" if sys.platform == "win32" else "usleep", types.void(types.uint32))
-SHORTEST = np.uint32(0 if sys.platform == "win32" else 1)
 
 
 class Meeting(NamedTuple):
     """Who works on a kernel: the counters of all, the number of this worker and of all."""
 
-    counters: np.ndarray  # (32,)
+    counters: np.ndarray  # see `crew`
     thread: int
     threads: int
-
-
-def _place(context, builder, signature, args):
-    """Pointer to an element of an int64 array."""
-    array = context.make_array(signature.args[0])(context, builder, args[0])
-    return builder.gep(array.data, [args[1]])
-
-
-@intrinsic
-def _add(typing, counters, at, value):
-    """Atomic counters[at] += value; returns the value before."""
-
-    def code(context, builder, signature, args):
-        return builder.atomic_rmw("add", _place(context, builder, signature, args), args[2], "seq_cst")
-
-    return types.int64(counters, types.int64, types.int64), code
-
-
-@intrinsic
-def _load(typing, counters, at):
-    """Atomic read of counters[at]."""
-
-    def code(context, builder, signature, args):
-        return builder.load_atomic(_place(context, builder, signature, args), "seq_cst", 8)
-
-    return types.int64(counters, types.int64), code
 
 
 @kernel
@@ -81,40 +42,18 @@ def meet(meeting, rows):
     if meeting.threads == 1:
         return
     counters = meeting.counters
-    now = _load(counters, ROUND)
-    if _add(counters, COME, 1) == meeting.threads - 1:
-        _add(counters, COME, -meeting.threads)
-        _add(counters, ROUND, 1)
+    now = load(counters, ROUND)
+    if add(counters, COME, 1) == meeting.threads - 1:
+        add(counters, COME, -meeting.threads)
+        add(counters, ROUND, 1)
         return
     spins = 0
-    while _load(counters, ROUND) == now:
+    while load(counters, ROUND) == now:
         spins += 1
         if spins > SPINS:
-            if _load(counters, STOP) != 0:
+            if load(counters, STOP) != 0:
                 return
-            _sleep(SHORTEST)
-
-
-@kernel
-def _until(counters, at, value, naps, pause):
-    """Wait until counters[at] is ``value``, and ``pause`` looks more; False where it is not after so many ``naps``."""
-    spins = 0
-    while _load(counters, at) != value:
-        spins += 1
-        if spins > SPINS:
-            if spins > SPINS + naps:
-                return False
-            _sleep(SHORTEST)
-    for _ in range(pause):
-        if _load(counters, STOP) != 0:
-            break
-    return True
-
-
-@kernel
-def _count(counters, at):
-    """Count one more."""
-    _add(counters, at, 1)
+            sleep(SHORTEST)
 
 
 @kernel
@@ -226,12 +165,12 @@ class Team:
 
         Where workers see each other's work (`share_out`), processes call ``exchange`` with the number of the stage.
         """
-        return self.share(getattr(function, "call", function), *arguments)
+        return self.share(function, *arguments)
 
     def share(self, function, *arguments):
         """Run a kernel on the threads of this process; the result of the first one."""
         if self.threads == 1:
-            return function(*arguments, self._meetings[0])
+            return getattr(function, "call", function)(*arguments, self._meetings[0])
         if self._process != os.getpid():
             self._dismissal.detach()
             self._begin()  # a process that was forked off has the threads of its parent no more
@@ -240,94 +179,8 @@ class Team:
     def _run(self, function, arguments, meetings):
         """The result of the first of these workers; an error of one lets all others go, and is raised."""
         if self.threads == 1:
-            return function(*arguments, meetings[0])
-        crew, counters = self._crew, self._crew.counters
-        try:
-            crew.begin(function, arguments, meetings)
-            result = function(*arguments, meetings[0])
-        except BaseException:
-            counters[STOP] = 1
-            raise
-        finally:
-            errors = crew.end()
-            if counters[STOP]:
-                counters[:JOB] = 0
-        if errors:
-            raise errors[0]
-        return result
-
-
-class Crew:
-    """Threads that wait for work: they look out for it as those do that meet, then sleep until a bell rings.
-
-    From one kernel to the next of a step some 50 us pass, and to wake a thread by the operating system takes as long.
-    """
-
-    def __init__(self, size: int):
-        self.counters, self._job, self._errors = lines(4, dtype=np.int64).ravel(), None, []
-        self._bells, self._asleep = [threading.Event() for _ in range(size)], [False] * size
-        self._number = -1  # of the work that is given out
-        self.threads = [threading.Thread(target=_serve, args=(self, k), daemon=True) for k in range(size)]
-        for thread in self.threads:
-            thread.start()
-
-    def begin(self, function, arguments, meetings) -> None:
-        """Let all threads call the ``function``, each with its own one of the ``meetings`` but the first."""
-        self._job = function, arguments, meetings
-        self._call()
-
-    def _call(self) -> None:
-        self._number = int(self.counters[JOB]) + 1  # before it is given out: an interrupt may come in between
-        self.counters[DONE], self.counters[JOB] = 0, self._number
-        for bell, asleep in zip(self._bells, self._asleep, strict=True):
-            if asleep:
-                bell.set()
-
-    def end(self) -> list:
-        """Wait until all are done, if they have begun; returns their errors."""
-        if self.counters[JOB] == self._number:
-            _until(self.counters, DONE, len(self.threads), 1 << 62, 0)
-        self._job, self._number, self._errors, errors = None, -1, [], self._errors
-        return errors
-
-    def dismiss(self) -> None:
-        """End the threads, which wait."""
-        self._job = None
-        self._call()
-
-    def work(self, place: int, number: int) -> bool:
-        """Wait for the work of this ``number`` and do it; False where there is no more of it."""
-        while not _until(self.counters, JOB, number, NAPS, PAUSE):
-            self._asleep[place] = True
-            if self.counters[JOB] != number:
-                self._bells[place].wait()
-            self._asleep[place] = False
-            self._bells[place].clear()
-        if self._job is None:
-            return False
-        function, arguments, meetings = self._job
-        try:
-            function(*arguments, meetings[place + 1])
-        except BaseException as error:
-            self._errors.append(error)
-            self.counters[STOP] = 1
-        _count(self.counters, DONE)
-        return True
-
-
-def _sleep_lightly() -> None:
-    """Let the short sleeps of this thread end when they should, on Linux: else they are 50 us longer, to save power."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(SLACK, ctypes.c_ulong(1000), 0, 0, 0)
-
-
-def _serve(crew: Crew, place: int) -> None:
-    """A thread of the crew."""
-    _sleep_lightly()
-    number = 1
-    while crew.work(place, number):
-        number += 1
+            return getattr(function, "call", function)(*arguments, meetings[0])
+        return self._crew.run(function, arguments, meetings)
 
 
 def cores() -> int:

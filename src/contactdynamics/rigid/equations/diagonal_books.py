@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._jit import kernel
 from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
+from ..crew import enlist
 from ..fetch import AHEAD, fetch
 from ..fours import columns_of_8, lanes, larger, put_side_by_side, root, smaller, spread, total
 from ..threads import share_out
@@ -82,6 +83,7 @@ def store_contacts(rows, contacts, kappa, tolerance, pairs):
 @kernel
 def store_groups(rows, contacts, kappa, tolerance, pairs, cuts, parts, meeting):
     """`store_contacts`, group by group as ``cuts`` (ALL + 1,) has it, in ``parts`` (ALL, 2)."""
+    enlist(meeting)
     for parity in range(2):
         first, after = own_groups(meeting, parity)
         for k in range(first, after):
@@ -264,6 +266,7 @@ def keep_contacts(step, rows, kind, pairs, contacts, kappa, tolerance, works, cu
     largest that a contact has lost. Where the ``tolerance`` is below zero, nothing is stored, since it was before. The
     residual was measured before.
     """
+    enlist(meeting)
     for parity in range(2):
         first, after = own_groups(meeting, parity)
         parts[first:after] = 0.0

@@ -8,6 +8,7 @@ import numpy as np
 from ..._jit import kernel
 from ...scenes.materials import FRICTION_1, RHO, STATIC
 from ...state import OPEN
+from ..crew import enlist
 from ..fetch import AHEAD, fetch
 from ..threads import own_part, share_out
 from .contract import ALL, GROUPS, SHARED, holds_static, sinking_speed, target_velocity
@@ -101,6 +102,7 @@ def fill_contacts(pairs, step, rows, laws, mobility, places, cuts, out, scales, 
     among the threads as in a sweep: a body gets its impulses from its even group, then from its odd one. Returns the
     sum of (rho b)^2, group by group in ``scales`` (ALL,).
     """
+    enlist(meeting)
     first, after = own_part(meeting, GROUPS)
     for parity in range(2):
         for group in range(parity * GROUPS + first, parity * GROUPS + after):

@@ -16,6 +16,7 @@ from ..._jit import kernel
 from ...problem.laws import natural_map
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, STATIC, TAU, TENSION
 from ...state import OPEN, SEPARATING, SLIDING, STICKING, Balls, Planes
+from ..crew import enlist
 from ..search.contract import FULL
 from ..search.pairs import Pairs, kept, pair_size
 from ..space import image
@@ -158,6 +159,7 @@ def fill_contacts(space, pairs, shapes, bodies, rules, step, mobility, out, scal
     ``shapes``: balls, planes, and the places (S, 3) of the balls in space; ``rules``: laws and their axes. Returns the
     sum of (rho b)^2, block by block in ``scales`` (BLOCKS,).
     """
+    enlist(meeting)
     first, after = part(BLOCKS, meeting)
     found, at = 0, 0
     for part_ in range(first, after):
@@ -213,6 +215,7 @@ def push_some(rows, mobility, contacts, some):
 @kernel
 def warm_start(rows, mobility, contacts, order, cuts, meeting):
     """Add the impulses and moments that the contacts start with to the velocities, group by group as in a sweep."""
+    enlist(meeting)
     first, after = part(GROUPS, meeting)
     for parity in range(2):
         begin, end = cuts[parity * GROUPS + first], cuts[parity * GROUPS + after]

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..._jit import kernel
 from ...state import DRIVEN
+from ..crew import enlist
 from ..motion import is_held
 from ..threads import BLOCKS, block, meet, part
 from .contract import lost_after, put_together
@@ -45,6 +46,7 @@ def book_contacts(before, rows, bodies, driven, h, pairs_law, lost, contacts, wo
     and returns the largest; without it, (0,), nothing. ``driven`` (3, 3): which components of the velocity gradient of
     a moving cell are imposed.
     """
+    enlist(meeting)
     first, after = part(BLOCKS, meeting)
     for part_ in range(first, after):
         begin, end = block(contacts.pair.size, part_)

@@ -13,6 +13,7 @@ from ..._jit import kernel
 from ...problem.laws import _project_wedge
 from ...scenes.materials import COHESION, FRICTION_1, RHO, ROLLING, STATIC, TAU, TENSION
 from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
+from ..crew import enlist
 from ..search import touches as touch
 from ..search.contract import NEAR, PLANAR
 from ..threads import BLOCKS, block, meet, part
@@ -124,6 +125,7 @@ def fill_contacts(touches, position, step, rows, laws, mobility, out, parts, mee
     Threads share the blocks of the contacts, then the bodies: each body gets its impulses in the order of the contacts.
     Returns the sum of (rho b)^2 over the contacts, block by block in ``parts`` (BLOCKS, 2).
     """
+    enlist(meeting)
     alone = meeting.threads == 1
     first, after = part(BLOCKS, meeting)
     for k in range(first, after):
@@ -225,6 +227,7 @@ def book_contacts(before, rows, kind, h, index, lost, contacts, works, parts, me
     ``parts`` (BLOCKS, L + 1, 4) are those of the blocks. Enters into ``lost`` (m,) what the solver left, and returns
     the largest.
     """
+    enlist(meeting)
     first, after = part(BLOCKS, meeting)
     for k in range(first, after):
         begin, end = block(contacts.a.size, k)
@@ -296,13 +299,13 @@ class Planar(Angular):
     def fill(self, model, near, touches, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         given = self._part(touches), model.bodies.position, step, rows, model.laws, mobility, self.active
-        return team.share(self._fill.call, *given, np.empty((BLOCKS, 2)))
+        return team.share(self._fill, *given, np.empty((BLOCKS, 2)))
 
     def book(self, touches, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
         part = self._part(touches)
         given = step.before, rows, bodies.kind, step.h, part.index, part.lost, self.active, works
-        most = team.share(self._book.call, *given, np.empty((BLOCKS, len(works) + 1, 4)))
+        most = team.share(self._book, *given, np.empty((BLOCKS, len(works) + 1, 4)))
         self._give(touches, part)
         return most
 

@@ -13,6 +13,7 @@ from ..._jit import kernel
 from ...problem.laws import _project_wedge, natural_map
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, STATIC, TAU, TENSION
 from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
+from ..crew import enlist
 from ..search import touches as touch
 from ..search.contract import SPATIAL
 from ..threads import BLOCKS, block, meet, part
@@ -151,6 +152,7 @@ def fill_contacts(touches, made_of, placed, step, rows, rules, mobility, out, pa
     and their axes. Threads share the blocks of the contacts, then the bodies: each body gets its impulses in the order
     of the contacts. Returns the sum of (rho b)^2 over the contacts, block by block in ``parts`` (BLOCKS, 2).
     """
+    enlist(meeting)
     alone = meeting.threads == 1
     first, after = part(BLOCKS, meeting)
     for k in range(first, after):
@@ -288,6 +290,7 @@ def book_contacts(before, rows, kind, length, touches, contacts, works, parts, m
     ``parts`` (BLOCKS, L + 1, 4) are those of the blocks. Enters with the ``touches`` what the solver lost in a step of
     this ``length``, and returns the largest.
     """
+    enlist(meeting)
     first, after = part(BLOCKS, meeting)
     for k in range(first, after):
         begin, end = block(contacts.a.size, k)
@@ -346,13 +349,13 @@ class Spatial(Angular):
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         b, made_of = model.bodies, (model.balls.material, model.planes.material)
         given = self._part(touches), made_of, (b.position, b.orientation), step, rows, (model.laws, model.law_axes)
-        return team.share(self._fill.call, *given, mobility, self.active, np.empty((BLOCKS, 2)))
+        return team.share(self._fill, *given, mobility, self.active, np.empty((BLOCKS, 2)))
 
     def book(self, touches, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
         part = self._part(touches)
         given = step.before, rows, bodies.kind, step.h, part, self.active, works
-        most = team.share(self._book.call, *given, np.empty((BLOCKS, len(works) + 1, 4)))
+        most = team.share(self._book, *given, np.empty((BLOCKS, len(works) + 1, 4)))
         self._give(touches, part)
         return most
 

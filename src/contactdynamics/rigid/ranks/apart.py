@@ -149,14 +149,14 @@ class Apart:
         """`advance.set_out`, where gravity is alone."""
         _, _, rows, before, free = self._tables
         self.within = True
-        self.team.alike.share(self._set_out.call, columns, self.known, rows, before, free, gravity, h, late)
+        self.team.alike.share(self._set_out, columns, self.known, rows, before, free, gravity, h, late)
 
     def arrive(self, columns, gravity, kappa: float, h: float, late: bool) -> tuple:
         """`advance.arrive`, where gravity is alone: the energies are those of all bodies."""
         _, _, rows, before, free = self._tables
         given = columns, rows, before, free, gravity, kappa, h, late
         parts = self._add_up(add_to_arrival, given, self._blocks, 3)
-        self.team.alike.share(self._arrive.call, columns, self.known, rows, before, h, late)
+        self.team.alike.share(self._arrive, columns, self.known, rows, before, h, late)
         self._forget(self._guests[~self._knows[self._guests]])
         self.within = False
         x, y, z = 0.0, 0.0, 0.0
@@ -225,7 +225,7 @@ class Apart:
             return
         own = slice(first, after)
         found = team.share(
-            self._wander.call, near.space, spheres.places[own], spheres.centre[own], spheres.body[own], rows,
+            self._wander, near.space, spheres.places[own], spheres.centre[own], spheres.body[own], rows,
             lists.reference[own], lists.margin[own], h if anticipate else 0.0, near.moved,
             np.zeros(team.threads, dtype=np.int64),
         )  # fmt: skip

@@ -9,6 +9,7 @@ has the group, or by all where several have it.
 import numpy as np
 
 from ..._jit import kernel
+from ..crew import enlist
 from ..entries import common
 from ..equations.contract import ALL, GROUPS, SHARED
 from ..gains import SURE, Room, factors, find_contacts, join, known_powers, occupied_groups, powers_of, unite
@@ -21,6 +22,7 @@ LOCAL = -2  # a group of bodies that no other process has
 @kernel
 def join_here(rows, kinds, bodies, room, meeting):
     """Join the ``bodies`` (n,) of the contacts here, and find the powers of each group: in the row that leads it."""
+    enlist(meeting)
     groups, thread = room.groups, meeting.thread
     group, powers = groups[thread], room.sums[thread]
     for k in range(bodies.size):

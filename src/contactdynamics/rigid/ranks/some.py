@@ -8,6 +8,7 @@ import numpy as np
 from ..._jit import kernel
 from ...state import FIXED, FREE
 from ..advance import SOME, add_ball, leave, turn_balls
+from ..crew import enlist
 from ..motion import add_energies, add_height, move, relax_one, turn
 from ..neighbours import place_balls
 from ..threads import part
@@ -16,6 +17,7 @@ from ..threads import part
 @kernel
 def set_out_some(bodies, some, rows, before, free, gravity, h, late, meeting):
     """`advance.set_out` of the bodies ``some`` (n,), where gravity is alone."""
+    enlist(meeting)
     position, orientation, kind, mass, inertia, held, _ = bodies
     first, after = part(some.size, meeting)
     half, none = 0.5 * h, before[:0]
@@ -33,6 +35,7 @@ def set_out_some(bodies, some, rows, before, free, gravity, h, late, meeting):
 @kernel
 def arrive_some(bodies, some, rows, before, h, late, meeting):
     """`advance.arrive` of the bodies ``some`` (n,), without energies."""
+    enlist(meeting)
     position, orientation, kind, _, _, _, balls = bodies
     chunk = np.empty(SOME, dtype=np.uint64)
     first, after = part(some.size, meeting)
@@ -93,6 +96,7 @@ def add_to_potential(bodies, gravity, begin, end, sums):
 @kernel
 def place_some(position, orientation, centre, body, some, out, meeting):
     """`neighbours.place_balls` of the balls ``some`` (n,)."""
+    enlist(meeting)
     first, after = part(some.size, meeting)
     for n in range(first, after):
         place_balls(position, orientation, centre, body, some[n], some[n] + 1, out)
@@ -101,6 +105,7 @@ def place_some(position, orientation, centre, body, some, out, meeting):
 @kernel
 def settle_some(position, rows, some, axis, scale, first, slabs, home, meeting):
     """`order.settle` of the bodies ``some`` (n,)."""
+    enlist(meeting)
     begin, end = part(some.size, meeting)
     for n in range(begin, end):
         i = some[n]

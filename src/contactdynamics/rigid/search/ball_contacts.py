@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._jit import kernel
 from ...state import FREE, OPEN, SEPARATING
+from ..crew import enlist
 from ..fetch import fetch
 from ..space import image, shortest
 from ..threads import meet, part
@@ -20,6 +21,7 @@ from .pairs import deepest_pair, move_down, recall, rows_before
 ROUNDING = 1e-10  # of a radius: a gap above zero that is zero in exact numbers, and taken as such
 HERE = 0.0, 0.0, 0.0  # shift of a body that is not met in an image
 SPARE = 8  # rows for new pairs of the balls of a thread, beside its part of a 32nd of all
+PAIR = 4  # balls that take as long as a pair, where balls are divided among threads
 SOME = 128  # pairs looked at together: what is measured of them stays in the nearest cache
 # Where the columns of a chunk begin in one array: vector from ball to ball, distance at which they touch, and how much
 # nearer they come; then normal and gap.
@@ -375,6 +377,31 @@ def enter_plane_contacts(some, counts, spheres, flats, rules, at, out, thread):
 
 
 @kernel
+def first_of(old, span, base, number, parts):
+    """The first ball of a thread, and where its rows begin: as many old pairs and balls are before it as in each part.
+
+    ``base``: the rows of the list ``old`` before those of the ``span``.
+    """
+    first, last = old.first, rows_before(old.first, old.balls, span[1])
+    target = (span[1] - span[0] + PAIR * (last - base)) * number // parts
+    low, high = base, last
+    while low < high:
+        middle = (low + high) // 2
+        if first[middle] - span[0] + PAIR * (middle - base) < target:
+            low = middle + 1
+        else:
+            high = middle
+    before, after = span
+    if low > base:
+        before = max(before, np.int64(first[low - 1]))
+    if low < last:
+        after = min(after, np.int64(first[low]))
+    ball = span[1] if number == parts else max(before, min(after, span[0] + target - PAIR * (low - base)))
+    spare = SPARE + old.balls // (32 * parts)
+    return ball, rows_before(first, old.balls, ball) - base + number * spare
+
+
+@kernel
 def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out, span, ends, on_planes, deep, meeting):
     """All active pairs of the balls of a ``span``, with the memory of the ``old`` ones, into ``out``.
 
@@ -384,15 +411,14 @@ def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out,
     each end, and where they begin then; ``on_planes`` (threads, planes) how many are of planes; ``deep`` (threads, 3):
     the deepest of those that each thread looks at in the end, see `deepest_pair`.
     """
+    enlist(meeting)
     thread, threads, room = meeting.thread, meeting.threads, out.first.size
-    counts, cuts, balls, base = ends[0], ends[1], span[1] - span[0], rows_before(old.first, old.balls, span[0])
-    begin, end = span[0] + balls * thread // threads, span[0] + balls * (thread + 1) // threads
-    spare = SPARE + old.balls // (32 * threads)
-    at, limit = 0, room
+    counts, cuts, base = ends[0], ends[1], rows_before(old.first, old.balls, span[0])
+    (begin, at), (end, limit) = (span[0], 0), (span[1], room)
     if threads > 1:
-        at = rows_before(old.first, old.balls, begin) - base + thread * spare
-        limit = min(room, rows_before(old.first, old.balls, end) - base + (thread + 1) * spare)
-    where = begin, end, at, limit
+        begin, at = first_of(old, span, base, thread, threads)
+        end, limit = first_of(old, span, base, thread + 1, threads)
+    where = begin, end, at, min(limit, room)
     counts[thread] = find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
     shape = flats.body.size, end - begin  # most of it is never touched
     some = OnPlanes(np.empty(shape, np.int32), np.empty(shape), np.empty(shape, np.int32), np.empty(shape, np.int32))
@@ -400,8 +426,7 @@ def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out,
     meet(meeting, outlook.one)
     cuts[0], fits, flat = 0, True, 0
     for other in range(threads):
-        at = rows_before(old.first, old.balls, span[0] + balls * other // threads) - base + other * spare
-        last = rows_before(old.first, old.balls, span[0] + balls * (other + 1) // threads) - base + (other + 1) * spare
+        at, last = first_of(old, span, base, other, threads)[1], first_of(old, span, base, other + 1, threads)[1]
         fits &= threads == 1 or counts[other] <= min(room, last)
         cuts[other + 1] = cuts[other] + counts[other] - at
         for p in range(flats.body.size):
@@ -415,7 +440,7 @@ def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out,
         find_ball_contacts(space, spheres, lists, rules, position, outlook, old, out, where)
     else:
         for other in range(1, threads):
-            at = rows_before(old.first, old.balls, span[0] + balls * other // threads) - base + other * spare
+            at = first_of(old, span, base, other, threads)[1]
             move_down(out, at, counts[other], cuts[other], meeting)
     meet(meeting, outlook.one)
     enter_plane_contacts(some, on_planes, spheres, flats, rules, count, out, thread)

@@ -119,7 +119,7 @@ class BallSearch:
             ends, on_planes = np.zeros((2, team.threads + 1), np.int64), np.zeros((team.threads, planes), np.int64)
             deep = np.empty((team.threads, 3))
             total, count = team.share(
-                self._find.call, near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old,
+                self._find, near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old,
                 out, near.span, ends, on_planes, deep,
             )  # fmt: skip
             if total <= len(out.first):

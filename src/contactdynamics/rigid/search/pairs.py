@@ -120,10 +120,7 @@ def rows_before(first, count, ball):
 def move_down(pairs, begin, end, at, meeting):
     """Move what was found in the rows from ``begin`` on, before ``end``, down to row ``at``: some columns a thread."""
     if meeting.thread == 0:
-        normal = pairs.normal
-        for k in range(end - begin):
-            for c in range(3):
-                normal[at + k, c] = normal[begin + k, c]
+        shift_down(pairs.normal, begin, end, at)
         shift_down(pairs.law, begin, end, at)
     if meeting.thread == meeting.threads - 1:
         shift_down(pairs.first, begin, end, at)
