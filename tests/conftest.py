@@ -10,6 +10,7 @@ import numba
 import numpy as np
 import pytest
 from hypothesis import settings
+from numba._dispatcher import compute_fingerprint
 
 from contactdynamics import _jit, errors
 
@@ -29,10 +30,19 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "modes: also run interpreted and with bounds checks (see test_modes.py)")
 
 
+def pytest_collection(session):
+    gc.disable()  # all that is found and loaded is kept: to look for garbage in it takes a third of the time
+
+
+def pytest_collection_finish(session):
+    gc.freeze()
+    gc.enable()
+
+
 # Most of the time is the compiler's, and what one worker has compiled another one loads. So they work through one list
-# of files from both its ends, where no kernels are shared: balls at the front, systems and problems at the back, blocks
+# of files from both its ends, where no kernels are shared: balls at the front, problems and systems at the back, blocks
 # before these. Files that need kernels of all sorts are in the middle, where they find them compiled.
-FOLDERS = ["rigid", "scenes", "files", "studies", "analysis", "house", "experiments", "views", "problem", "systems"]
+FOLDERS = ["rigid", "scenes", "files", "studies", "analysis", "house", "experiments", "views", "systems", "problem"]
 BLOCKS = ("poly", "block", "building", "masonry", "compas", "bridge", "rocking", "shaken", "cells_of_shapes")
 ALL_SORTS = (
     "test_kinds", "test_contract", "test_recipes", "test_restraint", "test_together", "test_entries", "test_held",
@@ -46,7 +56,7 @@ def place_in_the_list(file):
     if name.startswith(ALL_SORTS):
         return FOLDERS.index("experiments"), name
     block = any(word in name for word in BLOCKS)
-    return FOLDERS.index(folder) if not block else FOLDERS.index("problem") - 0.5, name
+    return FOLDERS.index(folder) if not block else FOLDERS.index("systems") - 0.5, name
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -84,14 +94,24 @@ def closed_figures():
 def watched(monkeypatch):
     """The types that each settled kernel (`_jit.Settled`) has got: more than one set of them is an error.
 
-    To look takes longer than a step: at the first calls, and some later ones.
+    To look takes time: at the first calls, and some later ones. The types of arguments with the same short mark of
+    Numba's are the same, and it takes a thousandth of the time to find.
     """
-    seen, calls = {}, Counter()
+    seen, calls, known = {}, Counter(), {}
+
+    def types_of(kernel, arguments):
+        try:
+            mark = compute_fingerprint(arguments)
+        except NotImplementedError:  # there is none of some objects
+            return tuple(map(kernel.typeof_pyval, arguments))
+        if mark not in known:
+            known[mark] = tuple(map(kernel.typeof_pyval, arguments))
+        return known[mark]
 
     def call(self, *arguments):
         calls[id(self)] += 1
         if not numba.config.DISABLE_JIT and (calls[id(self)] < 4 or calls[id(self)] % 20 == 0):
-            types = tuple(map(self._kernel.typeof_pyval, arguments))
+            types = types_of(self._kernel, arguments)
             assert seen.setdefault(id(self), (self, types))[1] == types
         return self._kernel(*arguments)
 

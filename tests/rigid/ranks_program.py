@@ -3,6 +3,7 @@
 The same functions run in one process for comparison.
 """
 
+import fcntl
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import contactdynamics as cd
+from contactdynamics import _jit
 from contactdynamics.rigid import contact_set, simulation
 from contactdynamics.rigid import ranks as processes
 from contactdynamics.rigid.ranks import team, world
@@ -21,6 +23,25 @@ def share_always():
     """Few contacts are shared too, and bodies are sorted often."""
     contact_set.SMALL, simulation.SORT_FROM, simulation.SORT_EVERY = 0, 50, 40
     processes.FEWEST = 0
+
+
+class ByTurns:
+    """The lock of Numba's compiler, held by one of all processes: others find in the cache what it has compiled."""
+
+    def __init__(self, path):
+        self.file, self.depth, self.kept = path.open("a"), 0, _jit.global_compiler_lock
+
+    def __enter__(self):
+        self.kept.__enter__()
+        self.depth += 1
+        if self.depth == 1:
+            fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def __exit__(self, *error):
+        self.depth -= 1
+        if self.depth == 0:
+            fcntl.flock(self.file, fcntl.LOCK_UN)
+        return self.kept.__exit__(*error)
 
 
 def pouring(sim):
@@ -84,8 +105,28 @@ def broken(path, ranks):
 
 def read(ranks, leaves=False):
     """Contacts are read by all processes, after a run by one, and by one alone while another steps, or ``leaves``."""
-    alone = cd.Simulation(scene(), time_step=H, solver="nlgs")
-    seen, sim = [], cd.Simulation(scene(), time_step=H, ranks=ranks, solver="nlgs", recorders=[Reader()])
+    options = {"time_step": H, "solver": "nlgs", "tolerance": 1e-2}
+    sim = cd.Simulation(scene(), ranks=ranks, recorders=[Reader()], **options)
+    if not leaves:
+        read_by_all(sim, cd.Simulation(scene(), **options))
+        if ranks.Get_rank() == 0:
+            assert sim.recorders[0].seen == [len(sim.rows)] * 100
+    else:
+        for _ in range(60):
+            sim.step()
+    sim.recorders = []
+    sim.step()
+    own = sim.contact_set.searches[0].found
+    assert sim.contact_set.divided and 0 < len(own.a) < sim.contact_set.count
+    if ranks.Get_rank() == 0:
+        len(sim.contacts.gap)
+    if not leaves:
+        sim.step()
+
+
+def read_by_all(sim, alone):
+    """The contacts of a simulation that all processes run are those of one that each runs ``alone``."""
+    seen = []
     for one in (alone, sim):
         for _ in range(80):
             one.step()
@@ -96,17 +137,8 @@ def read(ranks, leaves=False):
         one.run(until=0.1, progress=False)
     assert len(seen[0].gap) > 50 and all(np.array_equal(x, y) for x, y in zip(seen[0], seen[2], strict=True))
     assert seen[1] == seen[3]
-    if ranks.Get_rank() == 0:
+    if sim.recorders[0].seen:
         assert np.array_equal(alone.contacts.impulse, sim.contacts.impulse)
-        assert sim.recorders[0].seen == [len(sim.rows)] * 100
-    sim.recorders = []
-    sim.step()
-    own = sim.contact_set.searches[0].found
-    assert sim.contact_set.divided and 0 < len(own.a) < sim.contact_set.count
-    if ranks.Get_rank() == 0:
-        len(sim.contacts.gap)
-    if not leaves:
-        sim.step()
 
 
 def streams(ranks=None, **options):
@@ -129,7 +161,7 @@ def digest(sim):
 
 
 def apart(ranks, alone_asks=False):
-    """Between steps a process knows some bodies alone; all of them where all ask."""
+    """Between steps a process knows some bodies alone; all of them where all ask, and at last where one alone asks."""
     alone, sim, guests, owners = streams(), streams(ranks), 0, set()
     for step in range(95):
         alone.step(), sim.step()
@@ -159,10 +191,11 @@ def apart(ranks, alone_asks=False):
         one.remove(np.arange(60, 70)), one.add(cd.Disk(0.02), material="m", position=(1.0, 0.5))
         one.step()
     assert digest(sim) == digest(alone) and sim.energy == alone.energy
-    sim.step()
-    if ranks.Get_rank() == 0 or not alone_asks:
-        sim.positions.sum()
-    sim.step()
+    for all_ask in (True, False)[: 1 + alone_asks]:
+        sim.step()
+        if ranks.Get_rank() == 0 or all_ask:
+            sim.positions.sum()
+        sim.step()
 
 
 def coarse(ranks):
@@ -204,12 +237,32 @@ class Reader:
     end = begin
 
 
+def too_many(ranks):
+    """More threads than groups of slabs."""
+    try:
+        cd.Simulation(scene(), time_step=H, ranks=ranks, threads=64)
+    except cd.InputError as error:
+        if ranks.Get_rank() == 0:
+            print(error, flush=True)
+
+
 def unlike(ranks):
     """The processes do not do the same."""
     rng = np.random.default_rng(ranks.Get_rank())
     sim = cd.Simulation(scene(), time_step=H, ranks=ranks, solver="nlgs")
     sim.before_step = [lambda sim: sim.force(3 + int(rng.integers(200)), force=(0.1, 0.0))]
     sim.run(until=END, progress=False)
+
+
+def tell(ranks):
+    """Arrays of any length, and a sum, on all processes."""
+    rank, one = ranks.Get_rank(), team.RankTeam(world.known(ranks), 1)
+    mine = np.full((rank + 1, 2), 10.0 + rank), np.arange(rank, dtype=np.int32), np.zeros(0)
+    total = np.array([rank == 0, 2.0 * (rank == 1), 0.0])
+    one.add_up(total)
+    said = ranks.gather([array.tolist() for array in (*one.tell(*mine), total)])
+    if rank == 0:  # the lines of two processes may be mixed
+        print(said, flush=True)
 
 
 def main(job, *arguments):
@@ -219,6 +272,8 @@ def main(job, *arguments):
     comm = MPI.COMM_WORLD
     sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
     share_always()
+    if _jit.CACHE:
+        _jit.global_compiler_lock = ByTurns(Path(_jit.CACHE, "ranks.lock"))
     try:
         if job == "pour":
             for path, until, options in eval(arguments[0]):
@@ -234,12 +289,14 @@ def main(job, *arguments):
             last = 60 if comm.Get_rank() == 1 else -1
             sim.before_step = [lambda sim: os.kill(os.getpid(), 9) if sim.steps == last else None]
             sim.run(until=END, progress=False)
-        elif job == "unlike":
+        elif job == "short":
+            tell(comm)
+            too_many(comm)
             unlike(comm)
         elif job == "read":
             read(comm, *arguments)
         elif job == "apart":
-            apart(comm, *arguments)
+            apart(comm, bool(arguments))
         elif job == "coarse":
             coarse(comm)
         elif job == "idle":
@@ -247,16 +304,6 @@ def main(job, *arguments):
             wide.add(cd.Disk(0.6), material="m", position=(0.0, 1.5))
             team.MANY = 100
             cd.Simulation(wide, time_step=H, ranks=comm).run(until=0.1, progress=False)
-        elif job == "tell":
-            rank, one = comm.Get_rank(), team.RankTeam(world.known(comm), 1)
-            mine = np.full((rank + 1, 2), 10.0 + rank), np.arange(rank, dtype=np.int32), np.zeros(0)
-            total = np.array([rank == 0, 2.0 * (rank == 1), 0.0])
-            one.add_up(total)
-            said = comm.gather([array.tolist() for array in (*one.tell(*mine), total)])
-            if rank == 0:  # the lines of two processes may be mixed
-                print(said, flush=True)
-        elif job == "wrong":
-            cd.Simulation(scene(), time_step=H, ranks=comm, threads=64)
     except Exception as error:
         if comm.Get_rank() == 0:
             print(f"{type(error).__name__}: {error}", flush=True)

@@ -171,6 +171,18 @@ def ran(name, solver="accelerated", penetration="moreau", threads=1):
     return sim
 
 
+def went_on(folder, name, solver, penetration, threads):
+    """The same simulation: one thread makes all steps but two, and several those from its file."""
+    options = {"solver": solver, "penetration": penetration}
+    begun = bed(name, recorders=cd.HDF5(folder / "run.h5", every=STEPS), **options)
+    begun.run(until=(STEPS - 2) * H, progress=False)
+    sim = bed(name, threads=threads, **options).restore(folder / "run.h5")
+    for _ in range(2):
+        sim.step()
+    assert sim.steps == STEPS
+    return sim
+
+
 def again(sim):
     """A simulation of its own that goes on from the state and the memory of another."""
     twin = copy.copy(sim)
@@ -234,12 +246,13 @@ def test_every_kind_has_the_verbs_of_its_contract(kind):
     assert all(hasattr(kind, name) or name in vars(item) for name in contract.__annotations__)
 
 
-# Three threads share the groups unevenly.
+# Three threads share the groups unevenly; on two cores they take fifty times as long as one, so they make two steps.
 @pytest.mark.parametrize("threads", [3, pytest.param(2, marks=pytest.mark.slow)])
 @BY_TURNS
 @ALL
-def test_threads_change_no_bit_and_every_step_is_solved(name, solver, penetration, threads):
-    one, several = (ran(name, solver, penetration, number) for number in (1, threads))
+def test_threads_change_no_bit_and_every_step_is_solved(name, solver, penetration, threads, tmp_path):
+    one = ran(name, solver, penetration)
+    several = ran(name, solver, penetration, 2) if threads == 2 else went_on(tmp_path, name, solver, penetration, 3)
     counts = {equations.number: equations.count for equations in one.contact_set.equations}
     assert {number for number, count in counts.items() if count} == SCENES[name][4]
     assert sum(counts.values()) == one.report.contacts == len(one.contacts.gap) > 60

@@ -72,20 +72,21 @@ def shared_always(monkeypatch):
 
 def check_same_files(tmp_path, ranks, modes, cut, **options):
     """Runs on ``ranks`` processes, one of them cut and gone on with by one process, against one process."""
+    alone = {}
+    for mode in modes:  # before the others: they find its kernels compiled
+        path = tmp_path / f"{mode} alone.h5"
+        ranks_program.poured(path, penetration=mode, **options)
+        alone[mode] = contents(path)
     jobs = [(str(tmp_path / f"{mode}.h5"), ranks_program.END, {"penetration": mode} | options) for mode in modes]
     jobs.append((str(tmp_path / "cut.h5"), cut, {"penetration": modes[0]} | options))
     launched(ranks, "pour", repr(jobs))
     for mode in modes:
-        ranks_program.poured(tmp_path / "alone.h5", penetration=mode, **options)
-        alone = contents(tmp_path / "alone.h5")
-        assert contents(tmp_path / f"{mode}.h5") == alone
-        if mode == modes[0]:
-            ranks_program.poured(tmp_path / "cut.h5", goes_on=True, penetration=mode, **options)
-            again = contents(tmp_path / "cut.h5")
-            final = {name for name in alone if name.startswith("checkpoint/")}
-            assert final and all(again[name] == alone[name] for name in final)
-            assert again["frames/hash"][-8:] == alone["frames/hash"][-8:]
-        (tmp_path / "alone.h5").unlink()
+        assert contents(tmp_path / f"{mode}.h5") == alone[mode]
+    ranks_program.poured(tmp_path / "cut.h5", goes_on=True, penetration=modes[0], **options)
+    again, whole = contents(tmp_path / "cut.h5"), alone[modes[0]]
+    final = {name for name in whole if name.startswith("checkpoint/")}
+    assert final and all(again[name] == whole[name] for name in final)
+    assert again["frames/hash"][-8:] == whole["frames/hash"][-8:]
 
 
 @mpi
@@ -167,10 +168,10 @@ def test_contacts_are_read_by_all_ranks_or_by_none():
 
 
 @mpi
-@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_bodies_are_known_by_some_ranks_and_by_all_that_ask(ranks):
+@pytest.mark.slow
+def test_bodies_are_known_by_some_ranks_and_by_all_that_ask():
     """Bodies cross from rank to rank, come and go; their bits are those of one process, and unknown ones are nan."""
-    assert "Error" not in launched(ranks, "apart")
+    assert "Error" not in launched(3, "apart")
 
 
 @pytest.mark.slow
@@ -181,30 +182,35 @@ def test_what_contacts_lose_and_what_functions_change_on_two_ranks():
 
 @mpi
 def test_bodies_are_read_by_all_ranks_or_by_none():
+    """After all that three ranks do in the longer tier, one rank reads alone."""
     said = launched(2, "apart", "alone", ends=2)
     assert "InputError: rank 1 makes a step while rank 0 reads bodies: the processes share the bodies" in said
     assert "AssertionError" not in said
 
 
+@pytest.fixture(scope="module")
+def said_shortly():
+    """What short jobs print, one after the other: to start the processes takes longer than each of them."""
+    return launched(2, "short", ends=2)
+
+
 @mpi
-def test_ranks_tell_each_other_arrays_of_any_length():
-    said = next(line for line in launched(2, "tell").splitlines() if line.startswith("["))
+def test_ranks_tell_each_other_arrays_of_any_length(said_shortly):
+    said = next(line for line in said_shortly.splitlines() if line.startswith("["))
     assert eval(said) == [[[[10.0] * 2, [11.0] * 2, [11.0] * 2], [0], [], [1.0, 2.0, 0.0]]] * 2
 
 
 @mpi
-def test_ranks_that_differ_are_told():
-    said = launched(2, "unlike", ends=2)
-    assert "InputError: Rank 1 has another state than rank 0 at t = " in said
-    assert "give functions that draw random numbers a fixed seed" in said
+def test_ranks_that_differ_are_told(said_shortly):
+    assert "InputError: Rank 1 has another state than rank 0 at t = " in said_shortly
+    assert "give functions that draw random numbers a fixed seed" in said_shortly
 
 
 @mpi
-def test_more_ranks_than_groups_of_slabs():
-    said = launched(2, "wrong", ends=2)
+def test_more_ranks_than_groups_of_slabs(said_shortly):
     assert (
         "A scene got 2 ranks of 64 threads each, and is cut into 64 groups of slabs at most; start 1 processes at most"
-        in said
+        in said_shortly
     )
 
 
