@@ -38,7 +38,7 @@ def workers(threads, ranks, bodies: int) -> Team:
         world = SHARED.get() if ranks is None else known(ranks)
     count = 1 if world is None else world.ranks
     if auto:
-        threads = max(1, min(cores(), group_count(3 * bodies)) // count)
+        threads = max(1, min(len(cores()), group_count(3 * bodies)) // count)
     if count * threads > GROUPS:
         times = f" of {threads} threads each" if threads > 1 else ""
         raise InputError(

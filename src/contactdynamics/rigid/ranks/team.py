@@ -57,6 +57,7 @@ class RankTeam(Team):
     def __init__(self, world, threads: int, least: int = 0):
         super().__init__(threads, least)
         self.world, self.workers = world, threads * world.ranks
+        world.expect(threads)
         self._alike = copy.copy(self)
         self._alike.__class__, self._alike.workers, self._alike.least = Team, threads, 0
         self._job, self._exchange, self._error, self._own, self._room = None, None, None, None, None

@@ -16,9 +16,11 @@ import zlib
 import numpy as np
 
 from ...errors import InputError, RankError
+from ..threads import cores
 
 GRACE = 0.5  # s in which a message may still come from a process that has stopped: it may have been the last one
-SPINS = 80  # looks at a message before the process sleeps, 100 us; to yield takes the time slices of all others
+SPINS = 80  # looks at a message before the process sleeps, 25 us; to yield takes the time slices of all others
+PATIENCE = 0.02  # s before it sleeps, where each worker has a core: one that wakes up late lets the others wait in turn
 NAP, LONGEST = 2e-5, 2e-3  # s
 LOOK_EVERY = 64  # looks, from one for notices to the next
 SAMPLE, FULL_EVERY = 64, 100  # rows compared after each step; steps from one comparison of all rows to the next
@@ -82,6 +84,7 @@ class World:
         self.rank, self.ranks = comm.Get_rank(), comm.Get_size()
         self.messages, self.bytes, self.waited = 0, 0, 0.0  # sent by this process; s
         self._widths = {}  # types of MPI, by their bytes
+        self._cores, self._patience = self._share_of_cores(), 0.0
         self._told, self._errors = [], 0  # notices on their way; errors so far, of this process or heard of
         atexit.register(self._leave)  # before MPI does, which was here first
 
@@ -91,6 +94,17 @@ class World:
         return self.rank == 0
 
     # ---- messages ----------------------------------------------------------------------------------------------------
+
+    def _share_of_cores(self) -> float:
+        """The cores of this machine that its processes may use, for each of them."""
+        node = self.comm.Split_type(self.MPI.COMM_TYPE_SHARED)
+        given = node.allgather(cores())
+        node.Free()
+        return len(set().union(*given)) / len(given)
+
+    def expect(self, threads: int) -> None:
+        """Hear how many ``threads`` each process has: where they have more than the cores, who waits sleeps soon."""
+        self._patience = PATIENCE if threads <= self._cores else 0.0
 
     def wait(self, requests) -> None:
         """Until all ``requests`` are done; raises where another process has stopped."""
@@ -102,8 +116,8 @@ class World:
                 if heard and time.perf_counter() > heard[0]:
                     self._errors += 1
                     raise RankError(heard[1])
-            if looks > SPINS:  # a tenth of the time so far: who waits for long leaves the core to others
-                time.sleep(min(max(NAP, 0.1 * (time.perf_counter() - begin)), LONGEST))
+            if looks > SPINS and (waited := time.perf_counter() - begin) > self._patience:
+                time.sleep(min(max(NAP, 0.1 * waited), LONGEST))  # who waits for long leaves the core to others
         self.waited += time.perf_counter() - begin
 
     def send(self, array, rank: int, tag: int):
