@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import numba
+from numba._dispatcher import compute_fingerprint
 from numba.core import compiler, event, sigutils, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
@@ -242,6 +243,7 @@ def kernel(function=None, /, *, inline=False, contract=False):
     finally:
         numba.config.CACHE_DIR = before
     made.enlists = "enlist" in function.__code__.co_names  # whether it calls other threads by itself: see `rigid.crew`
+    made.settled = {}  # machine code by Numba's short mark of the arguments: see `Settled`
     return made
 
 
@@ -250,7 +252,7 @@ class Settled:
 
     That takes 0.1 us for each array of a named tuple, in a small scene a sixth of a step. Whoever keeps one makes it
     anew where the type of an argument may have changed: nothing sees that it has. ``call`` is the machine code itself
-    by then.
+    by then; at once where another one has settled for such arguments before, which their short mark says.
     """
 
     __slots__ = ("_kernel", "_left", "call", "enlists")
@@ -269,13 +271,30 @@ class Settled:
 
     def _look(self, *arguments):
         """Call it as any kernel; after `CALLS` of them find what was compiled for these types."""
+        known = getattr(self._kernel, "settled", None)
+        if known is None:  # kernels are not compiled
+            return self._kernel(*arguments)
+        mark = _mark(arguments)
+        if mark in known:
+            self.call = known[mark]
+            return self.call(*arguments)
         result, self._left = self._kernel(*arguments), self._left - 1
-        if self._left <= 0 and hasattr(self._kernel, "overloads"):  # else kernels are not compiled
+        if self._left <= 0:
             found = list(self._kernel.overloads.values())
             if len(found) > 1:  # to look at all types takes up to a millisecond
                 found = [self._kernel.overloads[tuple(map(self._kernel.typeof_pyval, arguments))]]
             self.call = found[0].entry_point
+            if mark is not None:
+                known[mark] = self.call
         return result
+
+
+def _mark(arguments) -> bytes | None:
+    """Numba's short mark of the types of arguments; None where there is none of some object."""
+    try:
+        return compute_fingerprint(arguments)
+    except NotImplementedError:
+        return None
 
 
 class _Parts:

@@ -49,3 +49,18 @@ def test_a_settled_kernel_is_the_kernel():
     results = [settled(table, 0.5 * k) for k in range(3 * _jit.CALLS)]
     assert results == [twice(table, 0.5 * k) for k in range(3 * _jit.CALLS)]
     assert numba.config.DISABLE_JIT or settled.call != settled._look
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_one_made_anew_is_settled_at_once_for_the_same_types_alone():
+    @_jit.kernel
+    def largest(column, factor):
+        return factor * column.max()
+
+    column, other = np.arange(4.0), np.arange(8.0)[::2].astype(np.float32)
+    first = _jit.Settled(largest)
+    for _ in range(_jit.CALLS):
+        assert first.call == first._look and first(column, 2.0) == 6.0
+    again, another = _jit.Settled(largest), _jit.Settled(largest)
+    assert again(column[:3], 2.0) == 4.0 and again.call == first.call
+    assert another(other, 2.0) == 12.0 and another.call == another._look

@@ -108,17 +108,15 @@ def find_slabs(some, home, slabs, begin, end, out):
 def count_slabs(kind, slab, counts):
     """Count contacts by ``kind`` and ``slab``, both (n,).
 
-    Neighbours are mostly in one slab: a count just written would be waited for, so that two are kept.
+    Neighbours are mostly in one slab: a count just written would be waited for, so that a row of them is written once.
     """
-    other, n = np.zeros_like(counts), slab.size
-    for k in range(0, n - 1, 2):
-        counts[kind[k], slab[k]] += 1
-        other[kind[k + 1], slab[k + 1]] += 1
-    if n % 2 == 1:
-        counts[kind[n - 1], slab[n - 1]] += 1
-    for row in range(counts.shape[0]):
-        for column in range(counts.shape[1]):
-            counts[row, column] += other[row, column]
+    row, column, run = np.int8(0), np.int32(0), 0
+    for k in range(np.uint64(slab.size)):
+        if kind[k] != row or slab[k] != column:
+            counts[row, column] += run
+            row, column, run = kind[k], slab[k], 0
+        run += 1
+    counts[row, column] += run
 
 
 class Tray(NamedTuple):
@@ -242,16 +240,19 @@ def fill_order(candidates, slab, kind, start, rank, plan, meeting):
     """The contacts of one kind in a thread's part, ``slab`` (n,) by slab, into the order of its plan.
 
     ``start`` (slabs + 1,) is where it begins in each slab, ``rank`` the number of its first contact. Diagonal contacts
-    are told by their pairs.
+    are told by their pairs. Neighbours are mostly in one slab: its next place stays at hand.
     """
     order, by_pair, at = plan.order, kind == DIAGONAL or kind == BORDER, np.uint64(0)
+    home, next_ = np.int32(0), np.uint64(start[0])
     for some in literal_unroll(candidates):
         begin, end = part(some.kind.size, meeting)
         for k in range(np.uint64(begin), np.uint64(end)):
             if some.kind[k] == kind:
-                home = slab[at]
-                order[start[home]] = k if by_pair else rank
-                start[home] += 1
+                if slab[at] != home:
+                    start[home], home = next_, slab[at]
+                    next_ = np.uint64(start[home])
+                order[next_] = k if by_pair else rank
+                next_ += np.uint64(1)
                 rank += 1
             at += np.uint64(1)
 
@@ -264,7 +265,7 @@ def stand_in_order(plan, meeting):
     for group in range(first, after):
         begin, end = cuts[group], cuts[group + 1]
         interleave(order[begin:end], few[begin:])
-        for k in range(begin, end):
+        for k in range(np.uint64(begin), np.uint64(end)):
             order[k] = k
 
 
@@ -336,10 +337,14 @@ def cut_groups(counts, group, cuts):
 @kernel
 def interleave(list_, out):
     """Write ``list_`` so that contacts from `STREAMS` places of it follow each other."""
-    length = list_.size
-    stride = (length + STREAMS - 1) // STREAMS
-    at = 0
-    for i in range(stride):
+    length, one, two, three = np.uint64(list_.size), np.uint64(1), np.uint64(2), np.uint64(3)
+    stride, at = (length + three) // np.uint64(STREAMS), np.uint64(0)
+    whole = length - min(length, three * stride)  # so many rounds have contacts from all places: written out
+    for i in range(whole):
+        out[at], out[at + one] = list_[i], list_[i + stride]
+        out[at + two], out[at + three] = list_[i + two * stride], list_[i + three * stride]
+        at += np.uint64(STREAMS)
+    for i in range(whole, stride):
         for k in range(i, length, stride):
             out[at] = list_[k]
-            at += 1
+            at += one

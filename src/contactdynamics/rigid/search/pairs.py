@@ -7,6 +7,7 @@ import numpy as np
 from ..._jit import kernel
 from ...state import OPEN
 from ..fetch import shift_down
+from ..fours import lanes, put_side_by_side, smaller, spread
 
 
 class Pairs(NamedTuple):
@@ -133,14 +134,25 @@ def move_down(pairs, begin, end, at, meeting):
 
 
 @kernel
+def smallest(radius):
+    """The smallest of the radii (S,), four at once: one alone would wait for the one before."""
+    count, least, rest = np.uint64(radius.size), spread(np.inf), np.inf
+    whole = count - count % np.uint64(4)
+    for i in range(np.uint64(0), whole, np.uint64(4)):
+        j, k, l = i + np.uint64(1), i + np.uint64(2), i + np.uint64(3)
+        least = smaller(least, put_side_by_side(radius[i], radius[j], radius[k], radius[l]))
+    for i in range(whole, count):
+        rest = min(rest, radius[i])
+    return min(rest, min(lanes(least)))
+
+
+@kernel
 def deepest_pair(gap, first, second, balls, radius, begin, end):
     """The largest overlap (m), the largest one over the smaller radius, and its pair; -1 where none overlaps.
 
     Of the rows from ``begin`` on, before ``end``.
     """
-    depth, share, worst, least = 0.0, 0.0, -1, np.inf
-    for i in range(radius.size):
-        least = min(least, radius[i])
+    depth, share, worst, least = 0.0, 0.0, -1, smallest(radius)
     for k in range(np.uint64(begin), np.uint64(end)):
         depth = max(depth, -gap[k])
         if -gap[k] > share * least:  # seldom: no radius is looked up for the others
