@@ -13,7 +13,7 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics import bench
-from contactdynamics.bench import masonry, peers, speed, tolerance
+from contactdynamics.bench import late, masonry, peers, ranks, speed, tolerance, versions
 from contactdynamics.cli import main
 from contactdynamics.state import FREE
 
@@ -292,3 +292,61 @@ def test_a_peer_gets_the_blocks_that_we_move():
     masses = [density * cd.Polyhedron(b["corners"]).volume for b in free]
     assert masses == pytest.approx(frame.masses[frame.kinds == 0].tolist(), rel=1e-9)
     assert all(set(np.concatenate(b["faces"])) == set(range(len(b["corners"]))) for b in blocks)
+
+
+# A version of the package whose steps take 1 ms, or 2 where it lies in a folder "other".
+STEPS = """
+import json, os, sys
+slow = 2e-3 if "other" in os.environ["PYTHONPATH"] else 1e-3
+print(json.dumps("ready"), flush=True)
+for line in sys.stdin:
+    stages = {"detection": 0.1, "frames": 0.2, "solve": 0.4, "integrate": 0.3 if slow > 1e-3 else 0.1}
+    told = {"cpu": 1.0, "sweeps": 5e3} | stages
+    print(json.dumps({key: value * slow * int(line) for key, value in told.items()}), flush=True)
+"""
+
+
+def test_versions_make_the_same_steps_in_turns(tmp_path, monkeypatch):
+    program = tmp_path / "steps.py"
+    program.write_text(STEPS)
+    (tmp_path / "other" / "contactdynamics").mkdir(parents=True)
+    monkeypatch.setattr(late, "late_steps", SimpleNamespace(__file__=str(program)))
+    monkeypatch.setattr(versions, "stored_pile", lambda time: {"radii": np.ones(3)})
+    told = []
+    found = late.late(told.append, beside=str(tmp_path / "other"), steps=3 * late.TURN + 1)
+    assert found["now"] == pytest.approx({"cpu_milliseconds": 1.0, "sweeps": 5.0, "detection_milliseconds": 0.1,
+                                          "frames_milliseconds": 0.2, "solve_milliseconds": 0.4,
+                                          "integrate_milliseconds": 0.1})  # fmt: skip
+    assert found["ratio"] == pytest.approx(0.5) and found["motion_ratio"] == pytest.approx(0.3)
+    assert "0.500 of the CPU of a step, 0.300 of frames and integrate" in told[-1]
+    assert "ratio" not in late.late(told.append, beside="", steps=late.TURN)
+    with pytest.raises(cd.InputError, match="There is no contactdynamics in"):
+        late.late(told.append, beside=str(tmp_path), steps=late.TURN)
+    program.write_text("raise SystemExit(1)")
+    with pytest.raises(cd.InputError, match="could not be measured"):
+        late.late(told.append, beside="", steps=late.TURN)
+
+
+def test_of_each_step_of_processes_the_shortest_time_counts(monkeypatch):
+    rest = {"sweeps": 3.0, "contacts": 7, "bodies": 4, "seconds": {"solve": 1.0}, "memory": 1.0, "arrays": 1.0,
+            "contact_arrays": 1.0}  # fmt: skip
+    walls = {None: [[9.0, 4.0, 8.0], [4.0, 9.0, 8.0]], 2: [[2.0, 2.0, 2.0], [9.0, 9.0, 1.0]]}  # by processes and round
+    begun = {None: 0, 2: 0}
+
+    def run(processes, threads, job, nice, state="same"):
+        turn = begun[processes] if threads == 1 else 0
+        begun[processes] += threads == 1
+        one = rest | {"walls": walls[processes][turn], "cpu": 1.0 + turn, "state": "same"}
+        if not processes:
+            return [one]
+        return [one, one | {"state": state, "messages": 1, "bytes": 1}]
+
+    monkeypatch.setattr(ranks, "_run", run)
+    options = {"grains": 1000, "layers": 0, "steps": 3, "ranks": [2], "tolerance": 1e-3, "nice": 0}
+    found = ranks.ranks(lambda line: None, rounds=2, **options)
+    assert found["speedup_1_process"] == 1.0 and found["speedup_2_processes"] == 4.0 / 2.0
+    assert [each["cpu"] for each in found["cases"]["2 processes"]] == [1.0, 1.0]
+    begun[None] = begun[2] = 0
+    monkeypatch.setattr(ranks, "_run", lambda *asked: run(*asked, state="other"))
+    with pytest.raises(cd.InputError, match="another state than one process"):
+        ranks.ranks(lambda line: None, rounds=1, **options)

@@ -35,6 +35,7 @@ def late(echo, *, beside: str, steps: int) -> dict:
         finally:
             for worker in workers.values():
                 worker.kill()
+                worker.communicate()  # waits for its end, and closes what it was asked by
     results = {name: _mean(rows, TURN * len(rows)) for name, rows in found.items()}
     for name, r in results.items():
         echo(f"{name:>7}: {r['cpu_milliseconds']:.2f} ms of CPU a step, {r['sweeps']:.1f} sweeps; "
