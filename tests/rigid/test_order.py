@@ -11,7 +11,7 @@ from contactdynamics.bench import heaps
 from contactdynamics.rigid import contact_set, order
 from contactdynamics.rigid.equations.contract import GROUPS
 from contactdynamics.rigid.search.contract import DIAGONAL
-from contactdynamics.rigid.threads import Team, meet
+from contactdynamics.rigid.threads import ALONE, Team, meet
 
 
 def lattice(d, count, **options):
@@ -146,3 +146,12 @@ def test_anticipation_bounds_the_overlaps():
     for _ in range(300):
         deepest = max(deepest, sim.step().report.relative_penetration)
     assert sim.failures == 0 and 0 < deepest < 0.01
+
+
+def test_rows_without_a_place_have_no_slab():
+    """A cell that moves has three rows after those of the bodies, and no places: what lies behind these is not read."""
+    behind = np.array([[0.5, 0, 0], [1.5, 0, 0], [2.5, 0, 0], [np.nan, 0, 0], [7.5, 0, 0]])
+    place, rows, home = behind[:2], np.ones((5, 8)), np.full(5, -1, dtype=np.int32)
+    rows[1, 6] = 0.0  # fixed: it follows the others
+    order.settle(place, rows, 0, 1.0, 0.0, 4, home, ALONE._meetings[0])
+    assert home.tolist() == [0, 4, -1, -1, -1]

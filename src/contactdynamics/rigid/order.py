@@ -222,8 +222,8 @@ def put_in_order(candidates, slab, group, every, plans, numbers, tray, rows, mee
 
 @kernel
 def settle(position, rows, axis, scale, first, slabs, home, meeting):
-    """The slabs of the bodies of a thread into ``home`` (N,)."""
-    begin, end = part(home.size, meeting)
+    """The slabs of the bodies of a thread into ``home`` (N,); rows of a cell that moves, without places, have none."""
+    begin, end = part(position.shape[0], meeting)
     for i in range(begin, end):
         slab = int(min(max(np.floor(position[i, axis] * scale) - first, 0.0), slabs - 1.0))
         home[i] = slab if rows[i, 6] > 0.0 else slabs
