@@ -146,7 +146,7 @@ def radii(dimension: int, shapes, k: int) -> np.ndarray:
         found = np.array([s.radius for s in shapes])
     else:
         try:
-            found = np.broadcast_to(np.asarray(shapes, dtype=float), (k,)).copy()
+            found = np.full(k, np.asarray(shapes, dtype=float))
         except (TypeError, ValueError):
             raise InputError(
                 f"add_many got shapes={shapes!r} for {k} positions; give as many radii or {kind.__name__}s, or one "

@@ -1,5 +1,6 @@
 """Tables of new bodies, from their shapes."""
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -43,10 +44,9 @@ def bodies(placed: Placed, mass, inertia, *, size, simple: bool, principal=ALONG
     """The table of k bodies; ``mass`` and ``inertia`` one for all or one each."""
     k = len(placed.place)
     return Bodies(
-        placed.first + np.arange(k), placed.place, placed.orientation, np.tile(principal, (k, 1)), placed.velocity,
-        placed.spin, np.broadcast_to(np.asarray(mass, dtype=float), (k,)).copy(),
-        np.broadcast_to(inertia, (k, 3)).copy(), np.full(k, placed.kind, dtype=np.int8), np.full(k, simple), size,
-        np.zeros(k, dtype=np.int8),
+        placed.first + np.arange(k), placed.place, placed.orientation, np.full((k, 4), principal), placed.velocity,
+        placed.spin, np.full(k, mass, dtype=float), np.full((k, 3), inertia), np.full(k, placed.kind, dtype=np.int8),
+        np.full(k, simple), size, np.zeros(k, dtype=np.int8),
     )  # fmt: skip
 
 
@@ -106,9 +106,15 @@ def solid(shape, placed: Placed, stuff: Stuff, mass=None, inertia=None) -> Table
     return Tables(made, balls, NO_PLANES, corners(shape, axes, placed.first), rims(shape, placed.first))
 
 
+@cache
+def unit_ball(dimension: int):
+    """The mass properties of a disk or sphere of radius 1."""
+    return (Disk if dimension == 2 else Sphere)(1.0).mass_properties()
+
+
 def balls(dimension: int, placed: Placed, stuff: Stuff, radii: np.ndarray) -> Tables:
     """Disks or spheres of these radii (k,)."""
-    unit = (Disk if dimension == 2 else Sphere)(1.0).mass_properties()
+    unit = unit_ball(dimension)
     mass = stuff.density * unit.volume * radii**dimension
     inertia = mass[:, None] * radii[:, None] ** 2 * np.full(3, unit.inertia[2, 2] / unit.volume)
     table, k = bodies(placed, mass, inertia, size=radii, simple=True), len(radii)

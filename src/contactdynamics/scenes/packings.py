@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import quaternions
 from ..errors import InputError, as_numbers, check_flags, check_function, check_seed, explained, is_number, is_whole
-from ..state import Balls, Bodies, Planes
 from . import pavement as circles
 from .blocks import blocks
 from .buildings import Dome, Vault, dome, house, stairs, vault
@@ -18,6 +16,7 @@ from .filling import compress, random
 from .hooks import Hook, name_of
 from .masonry import Arch, arch, column, wall
 from .outlets import Outlet
+from .resting import resting_heights
 from .scene import Scene
 from .shapes.balls import HalfPlane, Plane
 from .shapes.polygons import Polygon
@@ -258,34 +257,6 @@ def _most_scattered(sieve, count: int, low, high, seed: int) -> int:
     while count > 0 and _scattered(sieve, count, low, high, seed) is None:
         count = min(count - 1, int(0.9 * count))
     return count
-
-
-def resting_heights(place, radius: float, bodies: Bodies, balls: Balls, planes: Planes) -> np.ndarray:
-    """Heights at which a ball with its centre on the vertical ``place`` (d-1,) touches a body and overlaps none.
-
-    In growing order: the last one is reached from above, the first one may lie below bodies that overhang or fly.
-    Planes count where they look up, and everything lies above them.
-    """
-    side = len(place)
-    reach = radius + bodies.size.max()
-    rows = np.flatnonzero((np.abs(bodies.position[:, 0] - place[0]) < reach)[balls.body])
-    for axis in range(1, side):  # of few bodies by now
-        rows = rows[np.abs(bodies.position[balls.body[rows], axis] - place[axis]) < reach]
-    centre = bodies.position[balls.body[rows]]
-    if balls.centre[rows].any():
-        centre = centre + quaternions.turned(bodies.orientation[balls.body[rows]], balls.centre[rows])
-    left = (balls.radius[rows] + radius) ** 2 - ((centre[:, :side] - place) ** 2).sum(axis=1)
-    middle, half = centre[left > 0, side], np.sqrt(left[left > 0])
-    floor = -math.inf
-    normals = quaternions.turned(bodies.orientation[planes.body], planes.normal)
-    for normal, row in zip(normals, planes.body, strict=True):
-        if normal[side] > 1e-9:
-            point = bodies.position[row]
-            lift = (radius - (place - point[:side]) @ normal[:side]) / normal[side]
-            floor = max(floor, float(point[side] + lift))
-    heights = np.append(middle + half, floor)
-    clear = np.abs(heights[:, None] - middle) >= half * (1 - 1e-12)
-    return np.sort(heights[clear.all(axis=1) & (heights >= floor) & np.isfinite(heights)])
 
 
 # What a file holds of a pour, beside its sieve, axis and shape.

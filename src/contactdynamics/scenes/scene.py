@@ -5,7 +5,6 @@ names, and what does not act is an error. A closed scene may be given to further
 """
 
 import contextlib
-import copy
 from typing import Unpack
 
 import numpy as np
@@ -35,10 +34,10 @@ from .tables import NO_BALLS, Tables, join, join_all
 
 def _own_lists(thing):
     """A copy of an object that has lists and dicts of its own."""
-    twin = copy.copy(thing)
-    for name, value in vars(thing).items():
-        if isinstance(value, list | dict):
-            setattr(twin, name, value.copy())
+    twin = object.__new__(type(thing))
+    vars(twin).update(
+        (name, value.copy() if type(value) in (list, dict) else value) for name, value in vars(thing).items()
+    )
     return twin
 
 
@@ -168,7 +167,11 @@ class Scene:
 
     @contextlib.contextmanager
     def opened(self):
-        """Open inside, for the doors of the simulation that holds the scene; after an error it is as it was."""
+        """Open inside, for the doors of the simulation that holds the scene; after an error it is as it was.
+
+        Inside, `blocks` has what comes alone: the others may be thousands.
+        """
+        known, self.blocks = self.blocks, []
         kept = vars(self.copy())
         self._closed = False
         try:
@@ -177,7 +180,8 @@ class Scene:
             vars(self).update(kept)
             raise
         finally:
-            self._closed = True
+            known += self.blocks
+            self.blocks, self._closed = known, True
 
     def _check_open(self, what: str, door: str) -> None:
         if self._closed:
@@ -306,7 +310,7 @@ class Scene:
             raise InputError("add_many got rotation=... for balls, which look the same; leave it out.")
         radii = inputs.radii(self.dimension, shapes, k)
         index = self.materials.index(material)
-        placed = self._placed(place, velocity, spin, np.tile(making.ALONG, (k, 1)), fixed)
+        placed = self._placed(place, velocity, spin, np.full((k, 4), making.ALONG), fixed)
         self._enter(making.balls(self.dimension, placed, self._stuff(index), radii), index)
         return placed.first + np.arange(k)
 
@@ -418,13 +422,14 @@ class Scene:
             **tables._asdict(),
         )  # fmt: skip
 
-    def check_new(self, blocks) -> None:
-        """Refuse bodies that come to a running simulation and do not fit it."""
-        tables = join_all(blocks)
+    def new_bodies(self) -> Tables:
+        """Those that come to a running simulation, refused where they do not fit it: see `opened`."""
+        tables = self.blocks[0] if len(self.blocks) == 1 else join_all(self.blocks)
         if np.isnan(tables.bodies.mass).any():
             raise InputError("A wall that comes later and moves freely needs mass=...; give it.")
         if self.cell is not None:
             self.cell.check_bodies(tables)
+        return tables
 
     def law_table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The laws of all pairs of materials that can meet: a free body's with that of any other body."""

@@ -80,9 +80,9 @@ class Sieve:
         """
         share = np.asarray(share, dtype=float)
         cumulative = self._by_number(dimension)
-        k = np.clip(np.searchsorted(cumulative, share, side="right") - 1, 0, len(cumulative) - 2)
+        k = np.minimum(np.maximum(np.searchsorted(cumulative, share, side="right") - 1, 0), len(cumulative) - 2)
         width = cumulative[k + 1] - cumulative[k]
-        inside = np.clip((share - cumulative[k]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
+        inside = np.minimum(np.maximum((share - cumulative[k]) / np.where(width > 0, width, 1.0), 0.0), 1.0)
         low, high = self.diameters[k], self.diameters[k + 1]
         if self.by == "number":
             out = low + inside * (high - low)
