@@ -15,6 +15,8 @@ from contactdynamics import _jit
 from contactdynamics.rigid import contact_set, simulation
 from contactdynamics.rigid import ranks as processes
 from contactdynamics.rigid.ranks import team, world
+from contactdynamics.rigid.search.polygons import PolygonSearch
+from contactdynamics.rigid.search.touching import Touching
 
 H, END = 1e-3, 0.12
 
@@ -23,6 +25,7 @@ def share_always():
     """Few contacts are shared too, and bodies are sorted often."""
     contact_set.SMALL, simulation.SORT_FROM, simulation.SORT_EVERY = 0, 50, 40
     processes.FEWEST = 0
+    world.PATIENCE = 0.0  # cores are shared with other tests: who waits by looking takes the time of those it waits for
 
 
 class ByTurns:
@@ -221,6 +224,69 @@ def pushes(sim):
         sim.rows[int(np.argmax(sim.bodies.position[:, 1])), 1] += 0.4
 
 
+def noted(act):
+    """Let the searches for contacts of polygons and polyhedra call ``act`` with each share of balls that they search.
+
+    Returns how they search without it.
+    """
+    search = Touching._searched
+
+    def searched(self, columns, desk, out, share):
+        act(len(columns[1].radius), share)
+        return search(self, columns, desk, out, share)
+
+    Touching._searched = searched
+    return search
+
+
+def angular(ranks):
+    """Each process searches a part of the polyhedra; all have all that was found, as one would find it.
+
+    Polygons are searched likewise, which they are not elsewhere.
+    """
+    from test_kinds import bed as made
+
+    PolygonSearch.tells = True
+    coarse = {"solver": "nlgs", "max_iterations": 4}
+    for name, options in (
+        ("polygons", {}), ("disks beside polygons", {"penetration": "anticipate"}),
+        ("polyhedra", {"penetration": "anticipate", "threads": 2}), ("spheres beside polyhedra", {}),
+    ):  # fmt: skip
+        seen = []
+        for given in (None, ranks):
+            shares, sim = [], made(name, ranks=given, **coarse | options)
+            plain = noted(lambda balls, share, shares=shares: shares.append((balls, *share[:2])))
+            for step in range(8):
+                if step == 5:
+                    sim.remove(sim.identities[4:6])
+                sim.step()
+            Touching._searched = plain
+            memory = {key: array.tobytes() for key, array in sim.contact_set.memory().items()}
+            seen.append((digest(sim), memory, sim.energy, sim.report.message, sim.contact_set.deepest(sim.model)))
+        assert seen[0] == seen[1], name
+        assert len(memory["touch_status" if "polygons" in name else "joint_status"]) > 20
+        searched = np.array([(end - begin) / balls for balls, begin, end in shares])
+        assert shares and (searched < 1.0).all()
+        workers = ranks.Get_size() * options.get("threads", 1)  # which have all balls together, in each search
+        assert np.isclose(sum(ranks.allgather(searched.sum())), sum(ranks.allgather(len(searched))) / workers)
+
+
+def torn(ranks):
+    """The search for contacts raises on one process."""
+    from test_kinds import bed as made
+
+    sim, calls = made("polyhedra", ranks=ranks, solver="nlgs", max_iterations=4), []
+
+    def fails(balls, share):
+        calls.append(share)
+        if len(calls) == 4 and ranks.Get_rank() == 1:
+            raise MemoryError("no room for rank one")
+
+    noted(fails)
+    for _ in range(8):
+        sim.step()
+
+
 class Reader:
     """A recorder that reads contacts, on the process that records."""
 
@@ -299,6 +365,9 @@ def main(job, *arguments):
             apart(comm, bool(arguments))
         elif job == "coarse":
             coarse(comm)
+        elif job == "angular":
+            angular(comm)
+            torn(comm)
         elif job == "idle":
             wide = scene()
             wide.add(cd.Disk(0.6), material="m", position=(0.0, 1.5))

@@ -188,6 +188,15 @@ def test_bodies_are_read_by_all_ranks_or_by_none():
     assert "AssertionError" not in said
 
 
+@mpi
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_ranks_share_the_search_for_contacts_of_blocks(ranks):
+    """Each searches a part, with the bits of one process; then the search of one of them raises."""
+    said = launched(ranks, "angular", ends=2)
+    assert f"RankError: Rank 1 of {ranks} stopped at t = 0.006: MemoryError: no room for rank one" in said
+    assert "AssertionError" not in said
+
+
 @pytest.fixture(scope="module")
 def said_shortly():
     """What short jobs print, one after the other: to start the processes takes longer than each of them."""

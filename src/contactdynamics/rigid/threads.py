@@ -140,10 +140,18 @@ class Team:
     several = False  # whether there are other processes: see `ranks.team`
     divided = False  # whether each of them has the contacts that it sweeps, and no others: see `ranks.division`
     leads = True  # whether this process records and tells: see `ranks.world`
+    rank = 0  # of this process
 
     def any(self, flag) -> bool:
         """Whether the ``flag`` is true on some process: this one is alone."""
         return bool(flag)
+
+    def count(self, *numbers) -> list:
+        """The whole ``numbers`` that each process gives."""
+        return [numbers]
+
+    def join(self, arrays, bounds) -> None:
+        """Complete ``arrays`` of which process k has the rows from bounds[k] on, before bounds[k + 1]."""
 
     def agree(self, simulation) -> None:
         """Nobody to agree with."""

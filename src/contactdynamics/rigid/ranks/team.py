@@ -1,8 +1,9 @@
 """The workers of several processes: each has its part of a stage, and what they share goes by MPI.
 
 Contacts of balls and planes are divided among the processes (`division`), and so are bodies then (`apart`); other
-contacts are known everywhere, with all bodies, and swept together. Kernels are those that threads run as well; where
-workers see each other's work (`threads.Verbs`) they call a function of Python, which sends and receives by mpi4py.
+contacts are known everywhere, with all bodies, and swept together; those of polyhedra are searched in parts, and what
+was found is told to all (`join`). Kernels are those that threads run as well; where workers see each other's work
+(`threads.Verbs`) they call a function of Python, which sends and receives by mpi4py.
 After a stage (`RankTeam.split`), what the stage says; in a solver:
 
 - after the even groups and after the odd ones, the rows of the bodies on the border of two domains;
@@ -76,6 +77,11 @@ class RankTeam(Team):
     def leads(self) -> bool:
         """Whether this process records and tells."""
         return self.world.leads
+
+    @property
+    def rank(self) -> int:
+        """Of this process."""
+        return self.world.rank
 
     def of(self, size: int, least: int) -> Team:
         """This team for so many contacts; for fewer the threads of each process, which all do the same."""
@@ -183,12 +189,21 @@ class RankTeam(Team):
         """(ranks + 1,) where the places of each process begin, of n parts that begin at ``cuts`` (n + 1,)."""
         return cuts[[(len(cuts) - 1) * k // self.world.ranks for k in range(self.world.ranks + 1)]]
 
+    def count(self, *numbers) -> list:
+        """The whole ``numbers`` that each process gives."""
+        world, table = self.world, np.zeros((self.world.ranks, len(numbers)), dtype=np.int64)
+        table[world.rank] = numbers
+        world.wait([world.gather(table, np.arange(world.ranks + 1))])
+        return table.tolist()
+
+    def join(self, arrays, bounds) -> None:
+        """Complete ``arrays`` of which process k has the rows from bounds[k] on, before bounds[k + 1]."""
+        bounds = np.array(bounds)
+        self.world.wait([self.world.gather(array, bounds) for array in arrays])
+
     def tell(self, *arrays) -> list:
         """The rows of ``arrays`` of all processes, of any number on each, one process after the other."""
-        world, counts = self.world, np.zeros((self.world.ranks, len(arrays)), dtype=np.int64)
-        counts[world.rank] = list(map(len, arrays))
-        world.wait([world.gather(counts, np.arange(world.ranks + 1))])
-        told, requests = [], []
+        world, counts, told, requests = self.world, np.array(self.count(*map(len, arrays))), [], []
         for array, lengths in zip(arrays, counts.T, strict=True):
             bounds = np.concatenate([[0], np.cumsum(lengths)])
             box = np.empty((bounds[-1], *array.shape[1:]), dtype=array.dtype)

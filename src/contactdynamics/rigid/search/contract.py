@@ -30,8 +30,8 @@ class Candidates(NamedTuple):
 
     a: np.ndarray  # (K,) rows of the bodies
     b: np.ndarray  # (K,)
-    gap: np.ndarray  # (K,) m
     kind: np.ndarray  # (K,) number of the equations that each belongs to
+    open_: float  # the largest gap, m; 0 where there is none
     across: np.ndarray = np.zeros(0, dtype=bool)  # (K,) acts on a moving cell, beside `BORDER`; (0,) where none does
 
 
@@ -40,7 +40,7 @@ def head_of(filled, count: int, split: int, known):
 
     A search fills two lists in turn, and mostly finds as many contacts as two steps before.
     """
-    if known[0].base is filled[0] and len(known[0]) == count and known[-1] == split:
+    if known[0].base is filled[0].base and len(known[0]) == count and known[-1] == split:
         return known
     return type(filled)(*[array[:count] for array in filled[:-1]], split)
 
@@ -63,18 +63,22 @@ class Search(Protocol):
     divisible: bool  # whether processes may share what it finds: see `ranks.division`
     rests: bool  # whether quiet steps are improved beyond the tolerance: see `solvers.aim`
     first: float  # of the tolerance, where they are: the goal of a step without memory
-    found: NamedTuple  # the active contacts, with their memory: impulse and status
+    found: NamedTuple  # the active contacts, with their ``gap`` (K,) and their memory: impulse and status
     size: str  # what overlaps are measured by, in words
     status: np.ndarray  # (K,) of the active contacts
     lost: np.ndarray  # (K,) how much deeper they are than the law has it, by what solvers left, m
 
-    def derive(self, model, near) -> bool:
-        """Follow the tables of the model: when bodies come or go, or are sorted; whether there is anything to find."""
+    def derive(self, model, near, first: int = 0) -> bool:
+        """Follow the tables of the model: when bodies come or go, or are sorted; whether there is anything to find.
+
+        Bodies before row ``first`` are those of the last time, in their rows; laws may be others.
+        """
 
     def find(self, model, near, outlook: Outlook, team) -> dict:
         """Find the active contacts, with the memory of the present ones, which they replace.
 
-        Returns how many belong to which equations. ``team`` (`threads.Team`): who may share the work.
+        Returns how many belong to which equations. ``team`` (`threads.Team`): who may share the work; of processes each
+        has all that was found at the end, but for those of `divisible` searches.
         """
 
     def candidates(self) -> Candidates:

@@ -248,7 +248,7 @@ class PolyhedronSearch(Touching):
     """Active contacts with polyhedra: see `Search` and `Touching`."""
 
     equations, dimension, name, kept = (SPATIAL,), 3, "joint", ("index", "place", "memory", "status", "lost")
-    kind, first = "polyhedra", 1e-6
+    kind, first, tells = "polyhedra", 1e-6, True
     finding, placing = staticmethod(find_joints), staticmethod(place_solids)
 
     def _shape(self, model) -> None:

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..pages import zeros
+
 FIRST, SECOND, FEATURE, END, AXIS, LAW = range(6)
 NAME_ONE, NAME_TWO = FEATURE, END  # of a contact of polyhedra: see `cutting`
 SIZE, NX, NY, X, Y = range(5)
@@ -50,7 +52,7 @@ class Share(NamedTuple):
 def touch_arrays(room: int, dimension: int = 2) -> Touches:
     """Arrays for ``room`` contacts, none of them used."""
     return Touches(
-        np.zeros((room, 6), dtype=np.int32), *(np.zeros(room, dtype=np.uint32) for _ in range(2)), np.zeros(room),
-        np.zeros((room, 1 + 2 * dimension)), np.zeros((room, 3 * dimension - 3)), np.zeros(room, dtype=np.int8),
-        np.zeros(room), np.zeros(room, dtype=np.int8), 0,
+        zeros((room, 6), np.int32), *(zeros(room, np.uint32) for _ in range(2)), zeros(room),
+        zeros((room, 1 + 2 * dimension)), zeros((room, 3 * dimension - 3)), zeros(room, np.int8),
+        zeros(room), zeros(room, np.int8), 0,
     )  # fmt: skip

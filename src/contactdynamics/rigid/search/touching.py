@@ -18,6 +18,7 @@ from .recovery import recover_touches, turn_spins
 from .touches import FIRST, SECOND, SIZE, Rules, Share, Touches, touch_arrays
 
 ROOM = 1.3  # of arrays that follow the number of contacts, over what is needed
+FEW = 8  # balls for each contact: where there are more, these take longer than the contacts
 
 
 @kernel(inline=True)
@@ -78,6 +79,7 @@ class Touching:
 
     size, rests, needs_inertia, sortable, divisible = "one's inner radius", True, True, False, False
     first, four = 1e-3, False  # four: whether joints of polyhedra are thinned to four contacts
+    tells = False  # whether processes search parts: to tell each other of contacts must take less than to find them
 
     def __init__(self):
         self.forget()
@@ -91,7 +93,7 @@ class Touching:
         self._spare, self._filled = (touch_arrays(0, self.dimension) for _ in range(2))
         self._across = np.zeros(0, dtype=bool)
 
-    def derive(self, model, near) -> bool:
+    def derive(self, model, near, first: int = 0) -> bool:
         """Follow the tables of the model; whether there are such bodies."""
         self.present = model.dimension == self.dimension and len(model.corners.body) > 0
         if not self.present:
@@ -99,6 +101,8 @@ class Touching:
         self._open, self._held = isinstance(near.space, Open), model.bodies.held > 0
         self._mixed = self._open and bool(self._held.any())  # contacts of bodies that are held are of another kind
         self.equations = type(self).equations + (CELLULAR,) * self._mixed if self._open else (CELLULAR,)
+        for arrays in () if self._mixed else (self._spare, self._filled):
+            arrays.kind[:] = self.equations[0]  # bodies that were held may have gone
         self.rules = self._rules(model)._replace(four=self.four)
         self._shape(model)
         self._hints, self._desks = self._hints_for(0), []
@@ -107,7 +111,7 @@ class Touching:
 
     def find(self, model, near, outlook: Outlook, team) -> dict:
         """Find the active contacts, with the memory of the present ones, which they replace; how many of which kind."""
-        pose = model.bodies.position, model.bodies.orientation
+        pose, team = (model.bodies.position, model.bodies.orientation), team if self.tells else team.alike
         if self._open:
             where = near.spheres, near.listed, pose, outlook
             total = self._search(self.shapes, self.rules, near.flats, where, team)
@@ -133,30 +137,56 @@ class Touching:
 
     def _search(self, shapes, rules, flats, where, team) -> int:
         """Search alone, into the spare arrays; or each worker among its own balls, and put together what they found."""
-        (spheres, lists, pose, outlook), workers = where, team.threads
+        (spheres, lists, pose, outlook), threads = where, team.threads
         if len(self._hints) != len(lists.other):
             self._hints, self._desks = self._hints_for(len(lists.other)), [desk.cleared() for desk in self._desks]
-        self._desks += [Desk(touch_arrays(0, self.dimension)) for _ in range(workers - len(self._desks))]
+        self._desks += [Desk(touch_arrays(0, self.dimension)) for _ in range(threads - len(self._desks))]
         columns, balls = (shapes, spheres, lists, flats, rules, pose, outlook), len(spheres.radius)
-        if workers == 1:
+        if team.workers == 1:
             total, pairs, self._spare = self._searched(columns, self._desks[0], self._spare, (0, balls, True, True))
             return self._take(self._spare, total, pairs)
+        cuts, begin = self._cuts(balls, team.workers), threads * team.rank
 
         def place(meeting):
             self.placing(pose, shapes, *part(len(shapes.body), meeting))
 
         def search(meeting):
-            k = meeting.thread
-            share, desk = (*part(balls, meeting), k == workers - 1, False), self._desks[k]
+            k, desk = meeting.thread, self._desks[meeting.thread]
+            share = *cuts[begin + k : begin + k + 2], begin + k == team.workers - 1, False
             found[k], pairs[k], desk.out = self._searched(columns, desk, desk.out, share)
 
-        found, pairs = [0] * workers, [0] * workers
+        found, pairs = [0] * threads, [0] * threads
         team.share(place)
         team.share(search)
-        if sum(found) > len(self._spare.status):
-            self._spare = self._arrays(sum(found))
-        self._put_together(found)
-        return self._take(self._spare, sum(found), sum(pairs))
+        return self._join(found, sum(pairs), team)
+
+    def _cuts(self, balls: int, workers: int) -> list:
+        """(workers + 1,) where the balls of each worker begin: those with as many contacts as others had before.
+
+        Where contacts are few, as many balls. Not all of them hold such bodies, and those that do may stand together.
+        """
+        known, index = self.found.planes, self.found.index
+        if FEW * known < balls:
+            return [balls * k // workers for k in range(workers + 1)]
+        return [0, *(int(index[known * k // workers, FIRST]) + 1 for k in range(1, workers)), balls]
+
+    def _join(self, found, pairs: int, team) -> int:
+        """Have what the threads of this process have ``found``, ``pairs`` of it of pairs, and those of others.
+
+        Contacts of one worker stand after those of another, as one would find them. Returns the number of all.
+        """
+        counts, bounds = team.count(sum(found), pairs), [0]
+        for count, _ in counts:
+            bounds.append(bounds[-1] + count)
+        if bounds[-1] > len(self._spare.status):
+            self._spare = self._arrays(bounds[-1])
+        at = bounds[team.rank]
+        for desk, count in zip(self._desks, found, strict=False):
+            for whole, some in zip(self._spare[:-1], desk.out[:-1], strict=True):
+                whole[at : at + count] = some[:count]
+            at += count
+        team.join(self._spare[:-2], bounds)  # all but their kinds, which all know
+        return self._take(self._spare, bounds[-1], sum([count for _, count in counts]))
 
     def _searched(self, columns, desk, out, share) -> tuple[int, int, Touches]:
         """What one worker finds in its share: how many contacts, how many of pairs, and these in ``out`` or larger."""
@@ -171,14 +201,6 @@ class Touching:
                 return total, pairs, out
             else:
                 out = self._arrays(total)
-
-    def _put_together(self, found) -> None:
-        """The contacts of all workers, one after the other, into the spare arrays."""
-        at = 0
-        for desk, count in zip(self._desks, found, strict=False):
-            for whole, some in zip(self._spare[:-1], desk.out[:-1], strict=True):
-                whole[at : at + count] = some[:count]
-            at += count
 
     def may_close(self, near, rows, h) -> bool:
         """Whether a pair that is not active may close its gap within the time h: only `find` knows."""
@@ -255,7 +277,7 @@ class Touching:
     def candidates(self) -> Candidates:
         """The active contacts."""
         t = self.found
-        return Candidates(t.a, t.b, t.gap, t.kind, self._across)
+        return Candidates(t.a, t.b, t.kind, float(t.gap.max(initial=0.0)), self._across)
 
     def points(self, near, places) -> np.ndarray:
         """(k, 3) where the contacts in these ``places`` act."""
