@@ -35,8 +35,8 @@ def rotate(q, x, y, z):
 def series(square):
     """cos(a) and sin(a) / (2 a) by their series, for a^2 = ``square`` below `SMALL`; error below 1e-20."""
     return (
-        1.0 - square * (0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0 - square / 40320.0))),
-        0.5 * (1.0 - square * (1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0 - square / 362880.0)))),
+        1.0 - square * (0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0))),
+        0.5 * (1.0 - square * (1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0)))),
     )
 
 

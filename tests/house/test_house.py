@@ -46,7 +46,8 @@ INSIDE = {
         {"motion"},
     ],
     "scenes": [
-        {"shapes.unions", "shapes.meshes", "hooks", "loads", "pavement", "tables", "materials"},
+        {"shapes.unions", "shapes.meshes", "hooks", "loads", "pavement", "resting", "tables",
+         "materials"},
         {"shapes.balls", "outlets", "cell", "pressure", "frames"},
         {"shapes.polygons", "shapes.hulls", "sieves"}, {"shapes.polyhedra"},
         {"shapes.clusters", "shapes.convex_parts", "filling"},
@@ -60,8 +61,9 @@ INSIDE = {
         {"archive", "recorders", "resume", "siconos"}, {"problems"},
     ],
     "rigid": [
+        {"pages"},
         {"fetch", "fours", "sums"},
-        {"crew"},
+        {"crew", "growing"},
         {"interrupts", "step", "space", "threads", "search.contract", "search.touches", "search.laws",
          "search.solids", "search.pairs"},
         {"motion", "neighbours", "ranks.world", "search.outlines", "search.axes", "search.ghosts",

@@ -5,9 +5,19 @@ import pytest
 
 from contactdynamics._jit import kernel
 from contactdynamics.rigid import fours, order
-from contactdynamics.rigid.equations import diagonal_measure, diagonal_rows, diagonal_sweep
+from contactdynamics.rigid.equations import (
+    diagonal_books,
+    diagonal_fill,
+    diagonal_measure,
+    diagonal_rows,
+    diagonal_sweep,
+)
 from contactdynamics.rigid.equations.contract import Mobility
 from contactdynamics.rigid.fetch import lines
+from contactdynamics.rigid.search.pairs import pair_arrays
+from contactdynamics.rigid.step import Step
+from contactdynamics.scenes.materials import COLUMNS, FRICTION_1
+from contactdynamics.state import DRIVEN, FREE
 
 FLAT = {2: 2.0, 3: 2.5}  # m r^2 / I of disks and spheres
 
@@ -139,6 +149,74 @@ def test_the_residual_by_fours_has_the_bits_of_one_contact_after_the_other(count
     assert found[7] == sums[7]
     assert np.array(found)[[0, 1, 4, 5, 6]] == pytest.approx(sums[[0, 1, 4, 5, 6]], rel=1e-12)
     assert 0 < found[7] < count or count < 200  # some sink, some do not
+
+
+def _pairs(rng, contacts, laws):
+    """Pairs for random contacts, in another order; the last ones are of planes. Also the pair of each contact."""
+    count = len(contacts.a)
+    pairs, places = pair_arrays(count)._replace(balls=2 * count // 3), rng.permutation(count).astype(np.uint32)
+    pairs.a[places], pairs.b[places] = contacts.a, contacts.b
+    pairs.normal[places], pairs.gap[:] = contacts.row[:, :3], rng.normal(size=count) * 1e-3
+    pairs.impulse[:], pairs.lost[:] = rng.normal(size=(count, 3)), rng.uniform(0.0, 1e-2, count)
+    pairs.law[:] = np.where(rng.uniform(size=count) < 0.9, 0, rng.integers(0, laws, count))  # mostly the same
+    contacts.pair[:] = places
+    return pairs, places
+
+
+@pytest.mark.parametrize("anticipate", [False, True])
+@pytest.mark.parametrize(("count", "bodies"), [(1, 40), (4, 4000), (203, 4000), (203, 12)])
+def test_filling_by_fours_is_one_contact_after_the_other(count, bodies, anticipate):
+    rng = np.random.default_rng(count + bodies)
+    (contacts, rows), laws = _contacts(rng, count, bodies, 3), np.zeros((3, COLUMNS))
+    rows[:, 7], laws[:, FRICTION_1] = rng.uniform(0.5, 2.0, bodies), rng.uniform(0.1, 0.9, 3)
+    pairs, places = _pairs(rng, contacts, 3)
+    mobility, step = Mobility(np.zeros((0, 3, 3)), FLAT[3], 3), Step(0, 1e-3, 0.0, anticipate, False, rows, rows.copy())
+    found = {}
+    for fill in (diagonal_fill.fill_some, diagonal_fill.fill_fours):
+        out, free = diagonal_rows.diagonal_contacts(count), step.free.copy()
+        found[fill] = fill(pairs, step, free, laws, mobility, places, 0, count, out), free, out
+    (alone, one, wanted), (scale, four, out) = found.values()
+    assert scale == pytest.approx(alone, rel=1e-12)
+    np.testing.assert_allclose(four, one, rtol=1e-13, atol=1e-13)
+    np.testing.assert_array_equal(four[:, 6:], step.free[:, 6:])
+    for name in ("pair", "a", "b", "status"):
+        np.testing.assert_array_equal(getattr(out, name), getattr(wanted, name))
+    np.testing.assert_allclose(out.row, wanted.row, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(out.sink, wanted.sink, rtol=1e-14, atol=1e-14)  # a difference
+
+
+@pytest.mark.parametrize("count", [1, 4, 203])
+def test_keeping_by_fours_is_one_contact_after_the_other(count):
+    rng = np.random.default_rng(count)
+    contacts, rows = _contacts(rng, count, 60, 9)
+    pairs, _ = _pairs(rng, contacts, 3)
+    row, sliding = contacts.row, rng.uniform(size=count) < 0.5
+    side = np.cross(row[:, :3], rng.normal(size=(count, 3)))
+    push = np.linalg.norm(row[:, 3:6], axis=1) * row[:, 7] * np.where(sliding, 1.0, 0.3) / np.linalg.norm(side, axis=1)
+    row[:, 3:6] += push[:, None] * side
+    row[::5, 3:6] = 0.0
+    before, kind = rows + rng.normal(size=rows.shape) * [1, 1, 1, 1, 1, 1, 0, 0], np.where(rows[:, 6] > 0, FREE, DRIVEN)
+    every, mobility = np.arange(count, dtype=np.uint32), Mobility(np.zeros((0, 3, 3)), FLAT[3], 3)
+    diagonal_measure.measure_contacts(rows, mobility, contacts, every, np.empty((count, 2)))
+    step, found = Step(0.0, 1e-3, 0.0, False, False, before, before), []
+    for fours_ in (False, True):
+        kept, works = pairs._replace(memory=pairs.memory.copy(), status=pairs.status.copy()), np.zeros((3, 4))
+        given = rows, contacts, FLAT[3], 0.5, kept, 0, count
+        if fours_:
+            sums = diagonal_books.keep_fours(step, rows, kind, True, kept, contacts, FLAT[3], 0.5, 0, count, works)
+        else:
+            sums = *diagonal_books.store_some(*given), diagonal_books.book_some(
+                step, rows, kind, kept, contacts, 0, count, works
+            )  # fmt: skip
+        found.append((kept, contacts.status.copy(), works, sums))
+    (one, status, works, sums), (four, again, by_fours, more) = found
+    np.testing.assert_array_equal(four.memory, one.memory)
+    np.testing.assert_array_equal(four.status, one.status)
+    np.testing.assert_array_equal(again, status)
+    assert count < 200 or len(set(status.tolist())) == 3  # some open, stick, slide
+    np.testing.assert_allclose(by_fours, works, rtol=1e-12, atol=1e-13)
+    assert more == pytest.approx(sums, rel=1e-12)
+    assert works[:, 3].any() or count < 200  # of driven bodies
 
 
 @pytest.mark.parametrize("length", [*range(1, 14), 100, 2003])

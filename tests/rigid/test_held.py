@@ -5,6 +5,7 @@ import pytest
 
 import contactdynamics as cd
 from contactdynamics import loads
+from contactdynamics.rigid import contact_set
 
 pytestmark = pytest.mark.usefixtures("watched")
 
@@ -198,6 +199,24 @@ def test_a_block_rides_on_a_cart_on_rails(d, slides):
     assert sim.body(cart).position[-1] == 0.05 and not np.any(sim.body(cart).spin)
     assert sim.body(load).position[-1] == pytest.approx(0.15, abs=1e-9)
     closes(sim, force * 0.1)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_blocks_stand_where_those_that_were_held_are_gone(d, monkeypatch):
+    monkeypatch.setattr(contact_set, "SMALL", 0)  # contacts are put in order by their kinds
+    s = scene(up(d, 0.0, -9.81))
+    s.add(floor(d), material="m", fixed=True)
+    held = [s.add(block(d, 0.2, 0.1), material="m", position=up(d, 0.3 * k, 0.05), free="x") for k in range(2)]
+    stays = s.add(block(d, 0.2, 0.1), material="m", position=up(d, 0.9, 0.05))
+    sim = cd.Simulation(s, time_step=H)
+    for _ in range(3):
+        sim.step()
+    sim.remove(held)
+    for _ in range(3):
+        sim.step()
+    found = sim.contact_set.searches[0].found
+    assert len(found.kind) and set(found.kind.tolist()) == {sim.contact_set.equations[0].number}
+    assert sim.body(stays).position[-1] == pytest.approx(0.05, abs=1e-9)
 
 
 @pytest.mark.parametrize("d", [2, 3])

@@ -12,6 +12,7 @@ from contactdynamics.rigid import contact_set, order
 from contactdynamics.rigid.equations.contract import GROUPS
 from contactdynamics.rigid.search.contract import DIAGONAL
 from contactdynamics.rigid.threads import ALONE, Team, meet
+from contactdynamics.state import FIXED, FREE
 
 
 def lattice(d, count, **options):
@@ -151,7 +152,7 @@ def test_anticipation_bounds_the_overlaps():
 def test_rows_without_a_place_have_no_slab():
     """A cell that moves has three rows after those of the bodies, and no places: what lies behind these is not read."""
     behind = np.array([[0.5, 0, 0], [1.5, 0, 0], [2.5, 0, 0], [np.nan, 0, 0], [7.5, 0, 0]])
-    place, rows, home = behind[:2], np.ones((5, 8)), np.full(5, -1, dtype=np.int32)
-    rows[1, 6] = 0.0  # fixed: it follows the others
-    order.settle(place, rows, 0, 1.0, 0.0, 4, home, ALONE._meetings[0])
+    place, home = behind[:2], np.full(5, -1, dtype=np.int32)
+    kind = np.array([FREE, FIXED])  # it follows the others
+    order.settle(place, kind, 0, 1.0, 0.0, 4, home, ALONE._meetings[0])
     assert home.tolist() == [0, 4, -1, -1, -1]

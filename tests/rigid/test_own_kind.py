@@ -53,7 +53,7 @@ class LidSearch:
     def lost(self):
         return np.zeros(len(self.found.status))
 
-    def derive(self, model, near):
+    def derive(self, model, near, first=0):
         fixed = np.flatnonzero(model.bodies.kind == FIXED)
         if len(fixed):
             self.owner = fixed[0]
@@ -72,7 +72,7 @@ class LidSearch:
 
     def candidates(self):
         kind = np.full(len(self.found.ball), SMOOTH, dtype=np.int8)
-        return Candidates(self.found.a, self.found.b, self.found.gap, kind)
+        return Candidates(self.found.a, self.found.b, kind, float(self.found.gap.max(initial=0.0)))
 
     def sizes(self, model):
         return model.balls.radius

@@ -315,7 +315,7 @@ class Player(RankTeam):
     Its contacts act on its ``own`` bodies, some of which ``others`` have too.
     """
 
-    divided = True
+    divided, rank = True, 0
 
     def __init__(self, rank, played, own, others):
         Team.__init__(self, 1)

@@ -233,6 +233,6 @@ def test_balls_that_are_turned_together_have_the_bits_of_each_turned_alone():
     before, rows = np.zeros((2, advance.SOME, 8))
     before[:, 3:6], rows[:, 3:6], rows[:, 7] = *halves, 1.0
     count = advance.SOME - 3
-    advance.turn_balls(q, some, count, before, rows, 1.0)
+    advance.turn_balls(q, some, count, before, rows, 1.0, np.empty((6, advance.SOME)))
     assert np.array_equal(q[:count], alone[:count]) and not (q[count:] == alone[count:]).all()
     assert np.abs((q**2).sum(axis=1) - 1.0).max() < 1e-12

@@ -1056,18 +1056,18 @@ def test_works(moment):
         power = 0.5 * (dense[k] @ (before + after)) * both
         expected[c.pairs.law[pair]] += [power[0], power[1:3].sum(), power[3:].sum(), -(dense[k] @ driven) @ both]
     got = np.zeros_like(expected)
-    none, lost = np.zeros((3, 3), dtype=bool), c.pairs.lost.copy()
+    none, kept = np.zeros((3, 3), dtype=bool), c.pairs._replace(memory=c.pairs.memory.copy())
     cuts, parts = np.arange(contract.ALL + 1) * c.m // contract.ALL, np.zeros((contract.ALL, len(got) + 1, 4))
     every = np.arange(c.m, dtype=np.uint32)
     diagonal_measure.measure_contacts(
         c.rows, c.mobility, c.simple, every, np.empty((c.m, 2))
     )  # velocities after the step
     step = Step(0.0, c.h, 0.0, False, False, c.before, c.before)
-    kept, cones = c.pairs._replace(lost=lost), np.zeros((contract.ALL, 2))
+    cones = np.zeros((contract.ALL, 2))
     columns = step, c.rows, sim.bodies.kind, kept, c.simple, c.mobility.kappa
     diagonal_books.keep_contacts(*columns, -1.0, got, cuts, parts, cones, ALONE)
     parts = np.zeros((BLOCKS, len(got) + 1, 4))
-    full.book_contacts(c.before, c.rows, sim.bodies, none, c.h, c.pairs.law, lost, c.general, got, parts, ALONE)
+    full.book_contacts(c.before, c.rows, sim.bodies, none, c.h, c.pairs.law, kept.lost, c.general, got, parts, ALONE)
     assert got == pytest.approx(expected, abs=1e-12)
 
 

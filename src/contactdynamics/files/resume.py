@@ -23,7 +23,7 @@ def restore(simulation, path):
                                said.get("cell"))  # fmt: skip
         residual = float(np.nanmax(recording.log["residual"], initial=0.0))
         simulation.steps, simulation.time = recording.frame_steps[-1].item(), float(recording.times[-1])
-    simulation.scene.blocks, simulation._taken = [tables], 1
+    simulation.scene.blocks = [tables]
     simulation.failures, simulation.scene.count = (int(n) for n in checkpoint["numbers"][:2])
     simulation.seconds = dict(zip(simulation.seconds, checkpoint["seconds"].tolist(), strict=True))
     simulation.roster.restore(tables, scaled, checkpoint)

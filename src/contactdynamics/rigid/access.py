@@ -18,6 +18,7 @@ from . import advance, contact_set, questions
 from .cell import CellMotion, CellView
 from .contact_set import ContactSet
 from .fetch import lines
+from .growing import grown
 from .ledger import Ledger
 from .loading import Loading
 from .roster import Roster
@@ -28,13 +29,15 @@ from .watch import Watch, audit
 class Access:
     """Bodies, loads and contacts of a scene in motion, by their numbers: the base of `Simulation`."""
 
+    _before = _free = None  # (N, 8) velocities at the begin of a step, and without contacts: see `Step`
+
     def _take(self, scene) -> None:
         """Begin with a copy of the ``scene``, which is closed: see `Scene`."""
         model, self.scene = scene.freeze(), scene.copy()
         sort = "polyhedra" if len(model.rims.body) else "polygons" if len(model.corners.body) else "balls"
         _ahead.expect(sort if scene.cell is None and self._team.workers == self._team.threads else None)
         self.scene.close()
-        self.time, self._taken = 0.0, len(self.scene.blocks)
+        self.time = 0.0
         self.roster, self.contact_set, self.watch = Roster(model), ContactSet(), Watch()
         self.loading, self.cell_motion = Loading(self.roster, self.scene), None
         if scene.cell is not None:
@@ -44,17 +47,22 @@ class Access:
         self.derive()
         self.ledger = Ledger(len(model.laws), self._kinetic())
 
-    def derive(self) -> None:
-        """Follow bodies that came, went or were sorted, and laws that changed."""
-        self.contact_set.derive(self.model)
+    def derive(self, first: int = 0) -> None:
+        """Follow bodies that came, went or were sorted, and laws that changed.
+
+        Bodies before row ``first`` are those of the last time, in their rows: what follows from them stays.
+        """
+        self.contact_set.derive(self.model, first)
         self.loading.derive()
-        self.watch.derive(self.bodies, self.model.balls, self.contact_set.sizes(self.model))
-        rows = len(self.rows) + (3 if self._cell_moves else 0)  # those of a moving cell come last
-        self._before, self._free = lines(rows), lines(rows)
-        self._wide = lines(rows if self._cell_moves else 0)
-        self._before[: len(self.rows)] = self._free[: len(self.rows)] = self.rows  # fixed bodies stay as they are
-        self._set_out, self._arriving = Settled(advance.set_out), Settled(advance.arrive)
-        self._columns, self._parts = advance.columns(self.bodies), np.empty((BLOCKS, 3))
+        self.watch.derive(self.bodies, self.model.balls, self.contact_set.sizes(self.model, first), first)
+        rows = self.rows[first:]  # fixed bodies stay as they are; a moving cell has the last rows
+        rows = np.concatenate([rows, np.zeros((3, 8))]) if self._cell_moves else rows
+        self._before, self._free = (grown(known, first, rows) for known in (self._before, self._free))
+        self._wide = lines(len(self._free) if self._cell_moves else 0)
+        if not first:
+            self._set_out, self._arriving = Settled(advance.set_out), Settled(advance.arrive)
+        self._columns, self._parts = advance.columns(self.bodies), np.empty((BLOCKS, 4))
+        self._roll = advance.roll(self._columns)
         self._movers = self._team.of(len(self.rows), contact_set.SMALL)  # who shares what goes over bodies
 
     @property
@@ -214,15 +222,12 @@ class Access:
     def _take_new_blocks(self):
         """Append what the scene got since the last time; new bodies enter the ledger with their energy."""
         self.contact_set.know_bodies()
-        scene, lists, known = self.scene, self.contact_set.near.lists, len(self.roster.rows)
-        scene.check_new(scene.blocks[self._taken :])
+        scene, known, new = self.scene, len(self.roster.rows), self.scene.new_bodies()
         if scene.changed_materials:  # first: it may refuse
             self._take_table()
-        self.roster.append(scene.blocks[self._taken :])
-        self._taken = len(scene.blocks)
+        self.roster.append(new)
         self._change(springs=scene.springs(), drives=scene.drives, forces=scene.forces)
-        self.derive()
-        self.contact_set.extended(lists, self.model)
+        self.derive(known)
         self.ledger.enter_inflow(self.ledger.kinetic + self.roster.kinetic(known))
 
     @explained

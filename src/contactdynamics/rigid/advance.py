@@ -5,15 +5,28 @@ from mass and radius: with s = r w the kinetic energy is m (v^2 + s^2 / kappa) /
 found, four at once (`fours`), with the bits of each alone; energies are added up one after the other.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._jit import kernel
 from ..quaternions import SMALL, multiply, series
 from ..state import FIXED, FREE
 from .crew import enlist
-from .fours import columns_of_4, columns_of_8, lanes, larger, put_side_by_side, set_columns_of_4, where_positive
-from .motion import add_energies, move, relax_one, turn
-from .threads import BLOCKS, block, meet, part
+from .fours import (
+    columns_of_4,
+    columns_of_8,
+    lanes,
+    larger,
+    numbers_of,
+    put_side_by_side,
+    set_columns_of_4,
+    set_numbers_of,
+    spread,
+    where_positive,
+)
+from .motion import add_energies, move, relax_one, travel, turn
+from .threads import BLOCKS, LEAST, block, meet, part
 
 SOME = 64  # bodies at a time: they stay in the nearest cache
 
@@ -22,6 +35,24 @@ def columns(bodies) -> tuple:
     """The columns of the bodies' table that `set_out` and `arrive` read, and which are free homogeneous balls."""
     balls = bodies.simple & (bodies.kind == FREE) & (bodies.held == 0)
     return bodies.position, bodies.orientation, bodies.kind, bodies.mass, bodies.inertia, bodies.held, balls
+
+
+class Roll(NamedTuple):
+    """Which bodies are free homogeneous balls, block by block: see `threads.block`."""
+
+    balls: np.ndarray  # (K,) their rows, in order
+    starts: np.ndarray  # (BLOCKS + 1,) where those of each block begin
+    alone: np.ndarray  # (BLOCKS,) whether nothing else moves in it
+
+
+def roll(columns) -> Roll:
+    """The roll of bodies with these `columns`."""
+    kind, balls = columns[2], columns[6]
+    size = max(LEAST, (len(kind) + BLOCKS - 1) // BLOCKS)  # of a block: called from Python, it would be compiled again
+    ends = np.minimum(size * np.arange(BLOCKS + 1), len(kind))
+    balls, moving = np.flatnonzero(balls), np.flatnonzero(kind != FIXED)
+    starts = np.searchsorted(balls, ends)
+    return Roll(balls.astype(np.uint64), starts, np.diff(starts) == np.diff(np.searchsorted(moving, ends)))
 
 
 @kernel(inline=True)
@@ -36,7 +67,22 @@ def leave(position, orientation, i, rows, before, half, late):
 
 
 @kernel
-def set_out(bodies, rows, before, free, gravity, h, alone, late, meeting):
+def set_out_balls(position, balls, begin, end, rows, before, free, gravity, h):
+    """`set_out` of those of the free ``balls`` from ``begin`` on, before ``end``, which turn late: gravity is alone."""
+    fall = put_side_by_side(h * gravity[0], h * gravity[1], h * gravity[2], -0.0)  # any number stays, the zeros too
+    for n in range(np.uint64(begin), np.uint64(end)):
+        i = balls[n]
+        first, second = numbers_of(rows, i, 0), numbers_of(rows, i, 4)
+        move(position, i, rows, 0.5 * h)
+        set_numbers_of(before, i, 0, first)
+        set_numbers_of(before, i, 4, second)
+        set_numbers_of(rows, i, 0, first + fall)
+        set_numbers_of(free, i, 0, first + fall)
+        set_numbers_of(free, i, 4, second)
+
+
+@kernel
+def set_out(bodies, roll, rows, before, free, gravity, h, alone, late, meeting):
     """Keep the velocities ``before``, drift for h/2; where gravity is ``alone``, to the free velocities as well.
 
     ``late``: nobody looks at the orientations at the midpoint; `arrive` turns the bodies by both halves. Fixed bodies
@@ -47,6 +93,9 @@ def set_out(bodies, rows, before, free, gravity, h, alone, late, meeting):
     first, after = part(BLOCKS, meeting)
     half, none = 0.5 * h, before[:0]
     for k in range(first, after):
+        if alone and late and roll.alone[k]:
+            set_out_balls(position, roll.balls, roll.starts[k], roll.starts[k + 1], rows, before, free, gravity, h)
+            continue
         begin, end = block(kind.size, k)
         for i in range(np.uint64(begin), np.uint64(end)):  # unsigned: no test for negative indices
             if kind[i] == FIXED:
@@ -80,31 +129,52 @@ def turn_twice(orientation, i, before, rows, half):
 
 
 @kernel(inline=True)
-def turn_four(orientation, four, u, v, half):
-    """`turn_twice` of ``four`` balls (4,) with the columns ``u`` before and ``v`` now; False where a turn is large."""
+def note_turns(turns, n, u, v, half):
+    """The vectors by which four balls turn in both halves of a step, by their columns ``u`` before and ``v`` now.
+
+    Into ``turns`` (6, SOME) from column ``n`` on.
+    """
     f = half / v[7]
-    ax, ay, az, bx, by, bz = f * u[3], f * u[4], f * u[5], f * v[3], f * v[4], f * v[5]
-    one, two = 0.25 * (ax * ax + ay * ay + az * az), 0.25 * (bx * bx + by * by + bz * bz)
-    i, j, k, l = lanes(larger(one, two))
-    if not max(max(i, j), max(k, l)) < SMALL:
-        return False
-    q = turned(columns_of_4(orientation, *four), ax, ay, az, one)
-    set_columns_of_4(orientation, *four, turned(q, bx, by, bz, two))
-    return True
+    set_numbers_of(turns, 0, n, f * u[3])
+    set_numbers_of(turns, 1, n, f * u[4])
+    set_numbers_of(turns, 2, n, f * u[5])
+    set_numbers_of(turns, 3, n, f * v[3])
+    set_numbers_of(turns, 4, n, f * v[4])
+    set_numbers_of(turns, 5, n, f * v[5])
 
 
 @kernel
-def turn_balls(orientation, some, count, before, rows, half):
-    """`turn_twice` of the balls ``some`` (count,)."""
+def turn_noted(orientation, some, count, turns, before, rows, half):
+    """`turn_twice` of the balls ``some`` (count,), by four as far as their ``turns`` are noted.
+
+    Apart from the rest: a turn is a chain of operations that each wait for the one before, and in a short loop the
+    processor begins with the next four balls meanwhile.
+    """
     count = np.uint64(count)
     whole = count - count % np.uint64(4)
     for n in range(np.uint64(0), whole, np.uint64(4)):
         four = some[n], some[n + np.uint64(1)], some[n + np.uint64(2)], some[n + np.uint64(3)]
-        if not turn_four(orientation, four, columns_of_8(before, *four), columns_of_8(rows, *four), half):
+        ax, ay, az = numbers_of(turns, 0, n), numbers_of(turns, 1, n), numbers_of(turns, 2, n)
+        bx, by, bz = numbers_of(turns, 3, n), numbers_of(turns, 4, n), numbers_of(turns, 5, n)
+        one, two = 0.25 * (ax * ax + ay * ay + az * az), 0.25 * (bx * bx + by * by + bz * bz)
+        i, j, k, l = lanes(larger(one, two))
+        if max(max(i, j), max(k, l)) < SMALL:
+            q = turned(columns_of_4(orientation, *four), ax, ay, az, one)
+            set_columns_of_4(orientation, *four, turned(q, bx, by, bz, two))
+        else:
             for m in range(n, n + np.uint64(4)):
                 turn_twice(orientation, some[m], before, rows, half)
     for n in range(whole, count):
         turn_twice(orientation, some[n], before, rows, half)
+
+
+@kernel
+def turn_balls(orientation, some, count, before, rows, half, turns):
+    """`turn_twice` of the balls ``some`` (count,); ``turns`` (6, SOME) is scratch."""
+    for n in range(np.uint64(0), np.uint64(count) - np.uint64(count) % np.uint64(4), np.uint64(4)):
+        four = some[n], some[n + np.uint64(1)], some[n + np.uint64(2)], some[n + np.uint64(3)]
+        note_turns(turns, n, columns_of_8(before, *four), columns_of_8(rows, *four), half)
+    turn_noted(orientation, some, count, turns, before, rows, half)
 
 
 @kernel(inline=True)
@@ -113,10 +183,10 @@ def ball_energies(u, v, mass, gravity, kappa, h):
 
     ``u`` and ``v`` are its rows (8,) before and now.
     """
-    m = 0.5 * mass
+    m, spun = 0.5 * mass, 1.0 / kappa
     return (
-        m * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2] + (u[3] * u[3] + u[4] * u[4] + u[5] * u[5]) / kappa),
-        m * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2] + (v[3] * v[3] + v[4] * v[4] + v[5] * v[5]) / kappa),
+        m * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2] + (u[3] * u[3] + u[4] * u[4] + u[5] * u[5]) * spun),
+        m * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2] + (v[3] * v[3] + v[4] * v[4] + v[5] * v[5]) * spun),
         m * h * (gravity[0] * (u[0] + v[0]) + gravity[1] * (u[1] + v[1]) + gravity[2] * (u[2] + v[2])),
     )
 
@@ -137,10 +207,10 @@ def add_ball(sums, i, before, rows, mass, gravity, kappa, h):
 
 
 @kernel
-def arrive_balls(bodies, some, count, rows, before, gravity, kappa, h, sums):
-    """`arrive` of the free balls ``some`` (count,) on which gravity alone acts, with their ``sums``."""
+def arrive_balls(bodies, some, rows, before, gravity, kappa, h, weight, sums, fastest, turns):
+    """`arrive` of the free balls ``some`` (n,) on which gravity alone acts, with ``sums`` and the ``fastest``."""
     position, orientation, _, mass, _, _, _ = bodies
-    half, count = 0.5 * h, np.uint64(count)
+    half, count, most = 0.5 * h, np.uint64(some.size), spread(fastest)
     whole = count - count % np.uint64(4)
     for n in range(count):
         move(position, some[n], rows, half)
@@ -148,33 +218,31 @@ def arrive_balls(bodies, some, count, rows, before, gravity, kappa, h, sums):
         i, j, k, l = four = some[n], some[n + np.uint64(1)], some[n + np.uint64(2)], some[n + np.uint64(3)]
         u, v = columns_of_8(before, *four), columns_of_8(rows, *four)
         masses = put_side_by_side(mass[i], mass[j], mass[k], mass[l])
+        weights = put_side_by_side(weight[i], weight[j], weight[k], weight[l])
         first, last, work = ball_energies(u, v, masses, gravity, kappa, h)
+        most = larger(most, weights * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]))
         a, b, c = lanes(first), lanes(last), lanes(work)
         sums = added(added(sums, a[0], b[0], c[0]), a[1], b[1], c[1])
         sums = added(added(sums, a[2], b[2], c[2]), a[3], b[3], c[3])
-        if not turn_four(orientation, four, u, v, half):
-            for m in range(n, n + np.uint64(4)):
-                turn_twice(orientation, some[m], before, rows, half)
+        note_turns(turns, n, u, v, half)
+    fastest = max(lanes(most))
     for n in range(whole, count):
-        sums = add_ball(sums, some[n], before, rows, mass, gravity, kappa, h)
-        turn_twice(orientation, some[n], before, rows, half)
-    return sums
+        i = some[n]
+        sums = add_ball(sums, i, before, rows, mass, gravity, kappa, h)
+        fastest = max(fastest, weight[i] * (rows[i, 0] ** 2 + rows[i, 1] ** 2 + rows[i, 2] ** 2))
+    turn_noted(orientation, some, count, turns, before, rows, half)
+    return sums, fastest
 
 
 @kernel
-def arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, begin, end, sums, some):
-    """`arrive` of the bodies from ``begin`` on, before ``end``, with their ``sums``; ``some`` (SOME,) is scratch."""
+def arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, pace, where):
+    """`arrive` of the bodies ``where`` (first, after): their energies, and the fastest."""
     position, orientation, kind, mass, inertia, held, balls = bodies
-    half, count, others = 0.5 * h, np.uint64(0), 0
-    for i in range(np.uint64(begin), np.uint64(end)):
-        some[count] = i
-        count += np.uint64(balls[i])
-        others += (kind[i] != FIXED) & (not balls[i])
-    if alone and late and others == 0:
-        return arrive_balls(bodies, some, count, rows, before, gravity, kappa, h, sums)
+    half, (begin, end), (arm, weight), sums, fastest = 0.5 * h, where, pace, (0.0, 0.0, 0.0), 0.0
     for i in range(np.uint64(begin), np.uint64(end)):
         if kind[i] == FIXED:
             continue
+        fastest = max(fastest, travel(rows, i, arm, weight))
         move(position, i, rows, half)
         if balls[i] and alone and late:
             sums = add_ball(sums, i, before, rows, mass, gravity, kappa, h)
@@ -184,27 +252,33 @@ def arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, begi
         if late:
             turn(orientation, i, f * before[i, 3], f * before[i, 4], f * before[i, 5])
         turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
-    return sums
+    return sums, fastest
 
 
 @kernel
-def arrive(bodies, rows, before, free, gravity, kappa, h, alone, late, parts, meeting):
-    """Drift for h/2; returns the `motion.energies`, whose ``parts`` (BLOCKS, 3) are found block by block.
+def arrive(bodies, roll, rows, before, free, gravity, kappa, h, alone, late, pace, parts, meeting):
+    """Drift for h/2; returns the `motion.energies` and the largest `motion.travel`, by ``pace``: its columns.
 
-    ``alone`` and ``late``: see `set_out`; ``kappa`` = m r^2 / I of homogeneous balls.
+    Block by block, in ``parts`` (BLOCKS, 4). ``alone`` and ``late``: see `set_out`; ``kappa`` = m r^2 / I of
+    homogeneous balls.
     """
     enlist(meeting)
-    some = np.empty(SOME, dtype=np.uint64)
-    first, after = part(BLOCKS, meeting)
+    turns, (first, after) = np.empty((6, SOME)), part(BLOCKS, meeting)
     for k in range(first, after):
-        begin, end = block(bodies[2].size, k)
-        sums = 0.0, 0.0, 0.0
-        for at in range(begin, end, SOME):
-            to = min(at + SOME, end)
-            sums = arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, at, to, sums, some)
+        sums, fastest = (0.0, 0.0, 0.0), 0.0
+        if alone and late and roll.alone[k]:
+            for at in range(roll.starts[k], roll.starts[k + 1], SOME):
+                some = roll.balls[at : min(at + SOME, roll.starts[k + 1])]
+                sums, fastest = arrive_balls(
+                    bodies, some, rows, before, gravity, kappa, h, pace[1], sums, fastest, turns
+                )
+        else:
+            where = block(bodies[2].size, k)
+            sums, fastest = arrive_some(bodies, rows, before, free, gravity, kappa, h, alone, late, pace, where)
         parts[k, 0], parts[k, 1], parts[k, 2] = sums
+        parts[k, 3] = fastest
     meet(meeting, rows)
-    x, y, z = 0.0, 0.0, 0.0
+    x, y, z, fastest = 0.0, 0.0, 0.0, 0.0
     for k in range(BLOCKS):
-        x, y, z = x + parts[k, 0], y + parts[k, 1], z + parts[k, 2]
-    return x, y, z
+        x, y, z, fastest = x + parts[k, 0], y + parts[k, 1], z + parts[k, 2], max(fastest, parts[k, 3])
+    return (x, y, z), fastest

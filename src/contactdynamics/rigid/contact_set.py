@@ -12,6 +12,7 @@ import numpy as np
 from .._jit import Settled, clock, kernel
 from . import motion
 from .equations.contract import Mobility
+from .growing import longer
 from .kinds import Kinds
 from .order import arrange, arrange_own, as_found, slices, tray
 from .search.contract import BORDER, DIAGONAL, Candidates, Outlook, Overlap
@@ -62,12 +63,20 @@ class ContactSet(Kinds):
     def _begin_equations(self) -> None:
         """Equations without contacts, and nothing known of the step before."""
         super()._begin_equations()
-        self._homes, self._counts = [], {}  # the searches of the active equations; contacts found, by their equations
         self._numbers = np.array([e.number for e in self.equations], dtype=np.int64)
-        self._as_found = self._tray = None
-        self._arrange, self._arrange_own, self._team = Settled(arrange), Settled(arrange_own), ALONE
-        self._swept_apart = False
+        self._tray, self._arrange, self._arrange_own = None, Settled(arrange), Settled(arrange_own)
         self._solver = StepSolver(len(self.equations))
+        self._know_none()
+
+    def _clear_equations(self) -> None:
+        """The same equations without contacts, and nothing known of the step before."""
+        super()._clear_equations()
+        self._solver.forget()
+        self._know_none()
+
+    def _know_none(self) -> None:
+        self._homes, self._counts = [], {}  # the searches of the active equations; contacts found, by their equations
+        self._as_found, self._team, self._swept_apart = None, ALONE, False
 
     def look(self, model, step: Step, rows) -> None:
         """Find the active contacts at the present positions."""
@@ -83,8 +92,8 @@ class ContactSet(Kinds):
         self._find(model, Outlook(step.before, rows, step.h, step.slack, step.anticipate, False), team)
 
     def _lookers(self, rows) -> Team:
-        """The threads that look for contacts."""
-        return self._threads(self.team).of(max(self.count, len(rows)), SMALL)
+        """Who looks for contacts: processes too, where a search lets them."""
+        return self.team.of(max(self.count, len(rows)), SMALL)
 
     def _threads(self, team: Team) -> Team:
         """Those of this process."""
@@ -225,8 +234,9 @@ class ContactSet(Kinds):
         team = self._team
         if counts.get(DIAGONAL) or counts.get(BORDER) or self.count > SMALL:
             candidates = tuple([search.candidates() for search in self.searches])
-            place, reach = self._wrapped(model), self.near.reach
-            team.share(self._arrange, place, rows, reach, candidates, plans, self._numbers, self._tray_of(rows, team))
+            place, kind, reach = self._wrapped(model), model.bodies.kind, self.near.reach
+            tray_ = self._tray_of(rows, team)
+            team.share(self._arrange, place, kind, rows, reach, candidates, plans, self._numbers, tray_)
             self._as_found = None
         elif counts != self._as_found:  # one thread, and nothing to gain by another order
             for equations, plan in zip(self.equations, plans, strict=True):
@@ -241,8 +251,10 @@ class ContactSet(Kinds):
 
     def _tray_of(self, rows, team: Team):
         """For those who arrange contacts."""
-        if self._tray is None or len(self._tray.open_) != team.threads:
+        if self._tray is None or len(self._tray.counts) != team.threads:
             self._tray = tray(len(rows), int(self._numbers.max()) + 1, team.threads)
+        elif len(self._tray.home) != len(rows):
+            self._tray = self._tray._replace(home=longer(self._tray.home, len(rows)))
         return self._tray
 
     def _fill_own(self, model, step: Step, rows, mobility: Mobility) -> float:
@@ -252,7 +264,7 @@ class ContactSet(Kinds):
         place, tray_, apart = model.bodies.position, self._tray_of(rows, team), self._apart
         division.cut(place, rows, apart.known, self.near.reach, search.found, tray_, tray_.counts.shape[1], team.alike)
         mine = division.send_out(search.found, tray_.home, apart)
-        plans, candidates = (only.make_room(len(mine.a)),), (Candidates(mine.a, mine.b, mine.gap, mine.kind),)
+        plans, candidates = (only.make_room(len(mine.a)),), (Candidates(mine.a, mine.b, mine.kind, 0.0),)
         team.alike.share(self._arrange_own, candidates, division.slabs.count, plans, self._numbers, tray_, rows)
         team.take(apart.domains(mine.a, mine.b, tray_), division.slabs.cuts - plans[0].cuts)
         team.tell_idle([division.slabs.cuts])

@@ -10,8 +10,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+from .pages import zeros
+
 AHEAD = 8  # contacts: about as long as the memory takes
-LINE = 64  # bytes of a line of cache
 
 
 def lines(rows: int, columns: int = 8, dtype=float) -> np.ndarray:
@@ -19,10 +20,7 @@ def lines(rows: int, columns: int = 8, dtype=float) -> np.ndarray:
 
     NumPy's arrays begin at any multiple of 16 bytes, where each such row lies on two lines.
     """
-    size = rows * columns * np.dtype(dtype).itemsize
-    memory = np.zeros(size + LINE, dtype=np.uint8)
-    begin = -memory.ctypes.data % LINE
-    return memory[begin : begin + size].view(dtype).reshape(rows, columns)
+    return zeros((rows, columns), dtype)
 
 
 def shift_down(column, begin, end, at):

@@ -16,7 +16,7 @@ from numba.core.typing.templates import ConcreteTemplate, infer_global, signatur
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
 DOUBLE, SHORT, WIDE = ir.DoubleType(), ir.IntType(32), ir.IntType(64)
-VECTOR, WHOLE = ir.VectorType(DOUBLE, 4), ir.VectorType(SHORT, 8)
+VECTOR, WHOLE, BYTES = ir.VectorType(DOUBLE, 4), ir.VectorType(SHORT, 8), ir.IntType(8).as_pointer()
 
 
 class Four(types.Type):
@@ -213,6 +213,49 @@ def _set_columns(table, i, j, k, l, values):
 
 columns_of_8, columns_of_4 = (_instead_of(_columns)(_loading(n)) for n in (8, 4))
 set_columns_of_8, set_columns_of_4 = (_instead_of(_set_columns)(_storing(n)) for n in (8, 4))
+
+
+@_instead_of(lambda table, row, begin: table[int(row), int(begin) : int(begin) + 4].copy())
+def numbers_of(typing, table, row, begin):
+    """Four numbers of a ``row`` of a table, from column ``begin`` on."""
+
+    def code(context, builder, signature_, args):
+        value = builder.load(_numbers(context, builder, table, args))
+        value.align = 8
+        return value
+
+    return FOUR(table, row, begin), code
+
+
+@_instead_of(lambda table, row, begin, values: table[int(row)].__setitem__(slice(int(begin), int(begin) + 4), values))
+def set_numbers_of(typing, table, row, begin, values):
+    """Write four numbers to a ``row`` of a table, from column ``begin`` on."""
+
+    def code(context, builder, signature_, args):
+        builder.store(args[3], _numbers(context, builder, table, args)).align = 8
+        return context.get_dummy_value()
+
+    return types.void(table, row, begin, values), code
+
+
+def _numbers(context, builder, kind, args):
+    """Pointer to four numbers in a row of a table."""
+    found = context.make_array(kind)(context, builder, args[0])
+    row, begin = (x if x.type == WIDE else builder.zext(x, WIDE) for x in args[1:3])
+    at = builder.mul(row, builder.extract_value(found.strides, 0))
+    place = builder.gep(builder.bitcast(found.data, BYTES), [at])
+    place = builder.gep(builder.bitcast(place, DOUBLE.as_pointer()), [begin])
+    return builder.bitcast(place, VECTOR.as_pointer())
+
+
+@_instead_of(lambda *rows: tuple(np.array(rows).T))
+def transposed(typing, i, j, k, l):
+    """Four rows of four numbers as columns, or columns as rows."""
+
+    def code(context, builder, signature_, args):
+        return context.make_tuple(builder, signature_.return_type, _transposed(builder, args))
+
+    return types.UniTuple(FOUR, 4)(i, j, k, l), code
 
 
 def _all_differ(a, b, one, two):

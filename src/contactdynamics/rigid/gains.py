@@ -18,6 +18,7 @@ from .._jit import kernel
 from .crew import enlist
 from .entries import KNOWN, PLACES, POWERS, TABLE, by_address, common, there
 from .equations.contract import ALL, GROUPS, SHARED, add_known, add_powers
+from .growing import grown, longer
 from .threads import meet, part
 
 ROUNDING = 1e-14  # of the powers summed without sign: not a gain
@@ -37,14 +38,20 @@ class Room(NamedTuple):
     ends: np.ndarray  # (kinds, ALL) where the contacts that may gain end in ``few``; they begin where their group does
 
 
-def room(rows: np.ndarray, kinds: int, threads: int = 1) -> Room:
-    """For the bodies ``rows`` (N, 8) and so many kinds of contacts."""
-    n = len(rows)
-    own = np.where(rows[:, 6] > 0.0, np.arange(n), -1).astype(np.int32)
-    places = [np.empty_like(own) for _ in range(2)]
-    return Room(
-        own, np.empty((threads, n), dtype=np.int32), *places, np.empty((threads, n, 2)),
-        np.zeros(threads, dtype=np.int64), np.zeros((kinds, ALL), dtype=np.int64),
+def room(rows: np.ndarray, kinds: int, threads: int = 1, known: Room | None = None) -> Room:
+    """For the bodies ``rows`` (N, 8) and so many kinds of contacts.
+
+    ``known``: that for the first of these bodies, which is used no more.
+    """
+    if known is None or len(known.groups) != threads:
+        none = np.zeros(0, dtype=np.int32)
+        counts, ends = np.zeros(threads, dtype=np.int64), np.zeros((kinds, ALL), dtype=np.int64)
+        known = Room(none, none.reshape(threads, 0), none, none, np.empty((threads, 0, 2)), counts, ends)
+    n, first = len(rows), len(known.own)
+    own = np.where(rows[first:, 6] > 0.0, np.arange(first, n), -1).astype(np.int32)
+    return known._replace(
+        own=grown(known.own, first, own), groups=longer(known.groups, threads, n), border=longer(known.border, n),
+        seen=longer(known.seen, n), sums=longer(known.sums, threads, n, 2),
     )  # fmt: skip
 
 

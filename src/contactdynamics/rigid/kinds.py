@@ -19,7 +19,7 @@ from .equations.diagonal import Diagonal
 from .equations.full import Full
 from .equations.planar import Planar
 from .equations.spatial import Spatial
-from .neighbours import Neighbours
+from .neighbours import Neighbours, first_ball
 from .search.balls import BallSearch
 from .search.polygons import PolygonSearch
 from .search.polyhedra import PolyhedronSearch
@@ -47,17 +47,32 @@ class Kinds:
         for search in self._kinds_of_search:
             search.four = True
 
-    def derive(self, model) -> None:
-        """Follow the tables of the model: at the start, when bodies come or go, or are sorted."""
-        self.near.derive(model)
-        self.searches = [search for search in self._kinds_of_search if search.derive(model, self.near)]
-        self._smallest = float(self.sizes(model).min(initial=math.inf))
+    def derive(self, model, first: int = 0) -> None:
+        """Follow the tables of the model: at the start, when bodies come or go, or are sorted.
+
+        Bodies before row ``first`` are those of the last time, in their rows.
+        """
+        known = self.searches
+        self.near.derive(model, first)
+        self.searches = [search for search in self._kinds_of_search if search.derive(model, self.near, first)]
+        smallest = float(self.sizes(model, first).min(initial=math.inf))
+        self._smallest = min(self._smallest, smallest) if first else smallest
         self.turned = any(search.needs_inertia for search in self.searches)
         self._linear = (
             motion.by_direction(model.bodies) if model.bodies.held.any() or self.near.length else np.zeros((0, 3))
         )
         self._resting = [search for search in self.searches if search.rests]
-        self._begin_equations()
+        numbers = [number for search in self.searches for number in search.equations]
+        if first and self.searches == known and numbers == list(self._home) and not self.near.length:
+            self._clear_equations()
+        else:
+            self._begin_equations()
+
+    def _clear_equations(self) -> None:
+        """The same equations without contacts."""
+        for equations in self.equations:
+            equations.make_room(0)
+        self.count, self._active = 0, []
 
     def _begin_equations(self) -> None:
         """Equations without contacts, for what the searches may find."""
@@ -108,12 +123,14 @@ class Kinds:
         """The contacts written out, kind by kind, and their gaps."""
         self.whole()
         written = [equations.explicit(rows, dimension) for equations in self.equations]
-        gaps = [self._home[e.number].candidates().gap[x.place] for e, x in zip(self.equations, written, strict=True)]
+        gaps = [self._home[e.number].found.gap[x.place] for e, x in zip(self.equations, written, strict=True)]
         return written, gaps
 
-    def sizes(self, model) -> np.ndarray:
-        """(S,) radii of the balls inside the parts of bodies, m."""
-        return np.minimum.reduce([model.balls.radius, *(search.sizes(model) for search in self.searches)])
+    def sizes(self, model, first: int = 0) -> np.ndarray:
+        """(S,) radii of the balls inside the parts of bodies from row ``first`` on, m."""
+        begin = first_ball(model, first)
+        sizes = [model.balls.radius, *(search.sizes(model) for search in self.searches)]
+        return np.minimum.reduce([size[begin:] for size in sizes])
 
     def overlapping(self, model, above: float) -> list:
         """(share, depth, a, b) of the pairs of rows that overlap by more than ``above`` of their size, worst first."""
@@ -123,7 +140,7 @@ class Kinds:
             c, shares = search.candidates(), search.overlaps(model)
             for k in np.flatnonzero(shares > above):
                 pair = (min(int(c.a[k]), int(c.b[k])), max(int(c.a[k]), int(c.b[k])))
-                worst[pair] = max(worst.get(pair, (0.0, 0.0)), (float(shares[k]), -float(c.gap[k])))
+                worst[pair] = max(worst.get(pair, (0.0, 0.0)), (float(shares[k]), -float(search.found.gap[k])))
         return sorted(((*value, *pair) for pair, value in worst.items()), reverse=True)
 
     # ---- bodies that come and go, memory -----------------------------------------------------------------------------
@@ -132,10 +149,6 @@ class Kinds:
     def sortable(self) -> bool:
         """Whether bodies may be put into another order: their laws must not know which body is the first."""
         return all(search.sortable for search in self.searches)
-
-    def extended(self, lists, model) -> None:
-        """After `derive`: take over the neighbour ``lists`` of before, for balls that were added at the end."""
-        self.near.extend(lists, model)
 
     def remove(self, ball: np.ndarray, plane: np.ndarray) -> None:
         """Follow the removal of balls and planes; ``ball`` (S,) and ``plane`` (K,) say which of them stay."""

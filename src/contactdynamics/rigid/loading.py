@@ -13,12 +13,11 @@ class Loading:
 
     def __init__(self, roster: Roster, scene):
         self._roster, self._scene = roster, scene
+        self.force = self._torque = np.zeros((0, 3))  # (N, 3) where there are any
         self.derive()
 
     def derive(self) -> None:
         """Follow bodies that came or went, and springs."""
-        count = len(self._roster.rows)
-        self.force, self._torque = np.zeros((count, 3)), np.zeros((count, 3))
         self.springs = self._roster.springs()
         self.follow()
 
@@ -67,6 +66,8 @@ class Loading:
         forces, d = self._roster.model.forces, self._scene.dimension
         if self.alone:
             return False
+        if len(self.force) != len(self._roster.rows):
+            self.force, self._torque = (np.empty((len(self._roster.rows), 3)) for _ in range(2))
         self.force[:], self._torque[:] = 0.0, 0.0
         for number, loads in forces.items():
             row = self._roster.row(number)

@@ -54,6 +54,16 @@ def move(position, i, rows, h):
     position[i, 2] += h * rows[i, 2]
 
 
+@kernel(inline=True)
+def travel(rows, i, arm, weight):
+    """weight |v|^2 of body ``i``; a corner at the distance ``arm`` turns as well: see `watch.Watch.fastest`."""
+    square = rows[i, 0] ** 2 + rows[i, 1] ** 2 + rows[i, 2] ** 2
+    if arm[i] > 0.0:
+        turning = rows[i, 3] ** 2 + rows[i, 4] ** 2 + rows[i, 5] ** 2
+        square = (np.sqrt(square) + arm[i] * np.sqrt(turning)) ** 2
+    return square * weight[i]
+
+
 @kernel
 def drift(position, orientation, rows, h):
     """Move and turn all bodies at constant velocity for a time h."""

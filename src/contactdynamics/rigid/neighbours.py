@@ -10,6 +10,7 @@ when many balls need it, all lists are built anew.
 """
 
 import copy
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +20,15 @@ from .._jit import Settled, kernel
 from ..state import FREE
 from .crew import enlist
 from .fetch import shift_down
+from .growing import grown, longer
+from .pages import zeros
 from .space import OPEN, cell_beside, cell_of, half, shortest, span
 from .threads import ALONE, Team, meet, part
 
 CELL_GROWTH = 2.0  # buckets of the hash table per ball
 REACH = 10.0  # of the largest radius: the farthest that is looked ahead; `watch` tells of bodies that go farther
 SLACK = 3  # empty places in a list, so that a neighbour can come without a rebuild
+SPARE = 16  # places in the list of a ball that comes
 
 
 class Lists(NamedTuple):
@@ -70,6 +74,14 @@ class Spheres(NamedTuple):
     body: np.ndarray  # (S,)
     kind: np.ndarray  # (N,) of the bodies
     deep: int  # 1 in three dimensions, 0 in the plane
+
+
+NO_SPHERES = Spheres(np.zeros((0, 3)), np.zeros(0), np.zeros((0, 3)), *(np.zeros(0, dtype=np.int64),) * 2, 0)
+
+
+def first_ball(model, row: int) -> int:
+    """The first ball of the bodies from a ``row`` on: balls stand in the order of their bodies."""
+    return int(np.searchsorted(model.balls.body, row)) if row else 0
 
 
 @kernel
@@ -384,7 +396,7 @@ def build(space, spheres: Spheres, rows, ahead: float, far: float, small: float,
     reference, cell, room = spheres.places.copy(), 2.0 * largest + 3.0 * base, 8 * (span[1] - span[0])
     link_cells(space, reference, 0, cell, head, after, before, bucket)
     while True:
-        other = np.empty(room, dtype=np.int32)
+        other = zeros(room, np.int32)
         found = Lists(start, count, other, reference, margin, bucket, head, after, before, cell, base, largest)
         need = team.share(build_lists, space, spheres, near, fast, found, span, needs)
         if need <= room:
@@ -392,23 +404,21 @@ def build(space, spheres: Spheres, rows, ahead: float, far: float, small: float,
         room = need
 
 
-def extend(space, old: Lists, places: np.ndarray, radius: np.ndarray) -> Lists | None:
+def extend(space, old: Lists, places: np.ndarray, largest: float) -> Lists | None:
     """The lists with room for balls that were added at the end; None where they must be built anew.
 
-    The new balls have no margin yet: the next step looks them up.
+    The new balls have no margin yet: the next step looks them up. ``largest`` radius of all of them.
     """
     known, new = len(old.count), len(places) - len(old.count)
-    if radius.max() > old.largest or len(places) > 2 * len(old.head):
+    if largest > old.largest or len(places) > 2 * len(old.head):
         return None
-    room = np.full(new, 16, dtype=np.int64)
+    end, none = int(old.start[-1]), np.zeros(new, dtype=np.int32)
     found = old._replace(
-        start=np.concatenate([old.start, old.start[-1] + np.cumsum(room)]),
-        count=np.concatenate([old.count, np.zeros(new, dtype=np.int32)]),
-        other=np.concatenate([old.other[: old.start[-1]], np.zeros(room.sum(), dtype=np.int32)]),
-        reference=np.concatenate([old.reference, places[known:]]),
-        margin=np.concatenate([old.margin, np.zeros(new)]),
-        **{name: np.concatenate([getattr(old, name), np.zeros(new, dtype=np.int32)])
-           for name in ("bucket", "after", "before")},
+        start=grown(old.start, known + 1, end + SPARE * np.arange(1, new + 1)),
+        other=grown(old.other, end, np.zeros(SPARE * new, dtype=np.int32)),
+        reference=grown(old.reference, known, places[known:]),
+        margin=grown(old.margin, known, np.zeros(new)),
+        **{name: grown(getattr(old, name), known, none) for name in ("count", "bucket", "after", "before")},
     )  # fmt: skip
     link_cells(space, places, known, found.cell, found.head, found.after, found.before, found.bucket)
     return found
@@ -448,36 +458,46 @@ class Neighbours:
             self._back = np.ascontiguousarray(self.places @ (then @ from_now).T), strain
         return self.spheres._replace(places=self._back[0]), self._back[1]
 
-    def derive(self, model) -> None:
-        """Follow the balls and planes of the model: at the start, when bodies come or go, or are sorted."""
-        balls, count = model.balls, len(model.balls.radius)
-        self.lists, self.span = None, (0, count)  # to be built at the next step, for the balls of this span
-        self._wanderers, self._place_all, self._look_up = Settled(wanderers), Settled(place_all), Settled(look_up)
+    def derive(self, model, first: int = 0) -> None:
+        """Follow the balls and planes of the model: at the start, when bodies come or go, or are sorted.
+
+        Lists are built anew at the next step, unless bodies have come, from row ``first`` on, and no others changed.
+        """
+        if not first:
+            self.lists, self.spheres, self.largest, self.reach = None, NO_SPHERES, 0.0, 0.0
+            self.moved = self.room = self._every = np.zeros(0, dtype=np.int32)
+            self._wanderers, self._place_all, self._look_up = Settled(wanderers), Settled(place_all), Settled(look_up)
+        balls, count, known = model.balls, len(model.balls.radius), first_ball(model, first)
+        radius, centre, planes = balls.radius[known:], balls.centre[known:], len(model.planes.body)
+        self.span = 0, count
         self.spheres = Spheres(
-            np.empty((count, 3)), balls.radius, balls.centre, balls.body, model.bodies.kind, model.dimension - 2
-        )
-        self.moved = np.empty(count, dtype=np.int32)  # balls that have left their margin
-        self.room = np.empty(count, dtype=np.int32)  # for neighbours of one ball
-        self._every = np.arange(count, dtype=np.int32)
-        self.largest = float(balls.radius.max(initial=0.0))
-        self.smallest = float(balls.radius.min()) if count else 1.0
-        arm = np.sqrt(np.einsum("ij,ij->i", balls.centre, balls.centre)) + balls.radius
-        self.reach = 2.0 * float(arm.max(initial=0.0))  # no two bodies that touch are farther apart
-        planes = len(model.planes.body)
+            longer(self.places, count, 3), balls.radius, balls.centre, balls.body, model.bodies.kind,
+            model.dimension - 2,
+        )  # fmt: skip
+        self.moved = longer(self.moved, count)  # balls that have left their margin
+        self.room = longer(self.room, count)  # for neighbours of one ball
+        self._every = grown(self._every, known, np.arange(known, count, dtype=np.int32))
+        self.largest = float(radius.max(initial=self.largest))
+        self.smallest = float(radius.min(initial=self.smallest if known else math.inf)) if count else 1.0
+        arm = np.sqrt(np.einsum("ij,ij->i", centre, centre)) + radius
+        self.reach = max(self.reach, 2.0 * float(arm.max(initial=0.0)))  # no two bodies that touch are farther apart
         self.flats = Flats(np.empty((planes, 3)), np.empty((planes, 3)), model.planes.body, model.planes.material)
+        if self.lists is not None:
+            self.place(model, known)
+            self.lists = extend(self._built, self.lists, self._kept()[0].places, self.largest)
 
     @property
     def places(self) -> np.ndarray:
         """(S, 3) centres of the balls in space, m."""
         return self.spheres.places
 
-    def place(self, model, team: Team = ALONE) -> None:
-        """Put balls and planes where their bodies are."""
+    def place(self, model, first: int = 0, team: Team = ALONE) -> None:
+        """Put the balls from the number ``first`` on, and planes, where their bodies are."""
         bodies, balls, planes, flats = model.bodies, model.balls, model.planes, self.flats
         self._position, self._back = bodies.position, None
         team.share(
-            self._place_all, bodies.position, bodies.orientation, balls.centre, balls.body, self.places,
-            planes.normal, flats.body, flats.points, flats.normals,
+            self._place_all, bodies.position, bodies.orientation, balls.centre[first:], balls.body[first:],
+            self.places[first:], planes.normal, flats.body, flats.points, flats.normals,
         )  # fmt: skip
 
     def _carried(self, rows) -> np.ndarray:
@@ -491,7 +511,7 @@ class Neighbours:
 
     def look(self, model, rows, h: float, anticipate: bool, team: Team) -> None:
         """Put balls and planes where their bodies are, and keep the lists complete."""
-        self.place(model, team)
+        self.place(model, team=team)
         self.follow(rows, h, anticipate, team=team)
 
     def follow(self, rows, h: float, anticipate: bool, before=None, team: Team = ALONE) -> None:
@@ -551,12 +571,6 @@ class Neighbours:
     def covers(self) -> bool:
         """Whether all balls of the span have lists: those that came later are at the end."""
         return self.shares == self._built_shares
-
-    def extend(self, lists: Lists | None, model) -> None:
-        """Take over the lists of before, after `derive`, for balls that were added at the end."""
-        if lists is not None:
-            self.place(model)
-            self.lists = extend(self._built, lists, self._kept()[0].places, model.balls.radius)
 
     def trial(self) -> "Neighbours":
         """A copy with arrays of its own."""

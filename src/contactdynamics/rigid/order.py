@@ -22,6 +22,7 @@ import numpy as np
 from numba import literal_unroll
 
 from .._jit import kernel
+from ..state import FREE
 from .crew import enlist
 from .equations.contract import ALL, GROUPS, SHARED
 from .search.contract import BORDER, DIAGONAL
@@ -124,18 +125,17 @@ class Tray(NamedTuple):
 
     home: np.ndarray  # (N,) the slab of a body; those that do not move follow the others
     counts: np.ndarray  # (threads, kinds, slabs) contacts of each thread's part
-    open_: np.ndarray  # (threads,) largest gaps, m
     group: np.ndarray  # (slabs + 1,) the group of each slab, and room
 
 
 def tray(bodies: int, kinds: int, threads: int) -> Tray:
     """For so many bodies, numbers of kinds and threads."""
     counts = np.empty((threads, kinds, SLABS + 3), dtype=np.int64)
-    return Tray(np.empty(bodies, dtype=np.int32), counts, np.empty(threads), np.full(SLABS + 3, SHARED))
+    return Tray(np.empty(bodies, dtype=np.int32), counts, np.full(SLABS + 3, SHARED))
 
 
 @kernel
-def arrange(position, rows, reach, candidates, plans, numbers, tray, meeting):
+def arrange(position, kind, rows, reach, candidates, plans, numbers, tray, meeting):
     """The order of a sweep: fills ``order`` and ``cuts`` of the ``plans``, one for each kind of equations.
 
     ``candidates`` are those of all searches, ``numbers`` says which kinds the plans are for. Of diagonal contacts,
@@ -146,16 +146,9 @@ def arrange(position, rows, reach, candidates, plans, numbers, tray, meeting):
     thread, total, square, count, open_ = meeting.thread, np.zeros(3), np.zeros(3), 0, 0.0
     for some in literal_unroll(candidates):
         count += spread(position, some.b, stride(some.b.size), total, square)
-        begin, end = part(some.gap.size, meeting)
-        for k in range(np.uint64(begin), np.uint64(end)):
-            if some.gap[k] > open_:  # seldom
-                open_ = some.gap[k]
-    tray.open_[thread] = open_
-    meet(meeting, rows)
-    for other in range(tray.open_.size):
-        open_ = max(open_, tray.open_[other])
+        open_ = max(open_, some.open_)
     axis, width, first, slabs = grid(total, square, count, open_, reach)
-    settle(position, rows, axis, 1.0 / width, first, slabs, tray.home, meeting)
+    settle(position, kind, axis, 1.0 / width, first, slabs, tray.home, meeting)
     meet(meeting, rows)
     slab = count_all(candidates, slabs, tray, rows, meeting)
     every = add_up(tray.counts, slabs)
@@ -221,12 +214,13 @@ def put_in_order(candidates, slab, group, every, plans, numbers, tray, rows, mee
 
 
 @kernel
-def settle(position, rows, axis, scale, first, slabs, home, meeting):
+def settle(position, kind, axis, scale, first, slabs, home, meeting):
     """The slabs of the bodies of a thread into ``home`` (N,); rows of a cell that moves, without places, have none."""
-    begin, end = part(position.shape[0], meeting)
-    for i in range(begin, end):
-        slab = int(min(max(np.floor(position[i, axis] * scale) - first, 0.0), slabs - 1.0))
-        home[i] = slab if rows[i, 6] > 0.0 else slabs
+    (begin, end), axis, last = part(position.shape[0], meeting), np.uint64(axis), np.int32(slabs)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        slab = np.floor(position[i, axis] * scale) - first
+        slab = min(slab, slabs - 1.0) if slab > 0.0 else 0.0  # nan has one, too
+        home[i] = np.int32(slab) if kind[i] == FREE else last
 
 
 def as_found(plan, count: int) -> None:

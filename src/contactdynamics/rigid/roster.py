@@ -6,10 +6,10 @@ of the numbers (`by_number`); the checkpoint has the order of the rows.
 
 import numpy as np
 
-from ..scenes.tables import Tables, join_all, kept, ordered, shifted
+from ..scenes.tables import Tables, kept, ordered, shifted
 from ..state import Bodies, Model, Springs
 from . import motion
-from .fetch import LINE, lines
+from .growing import grown
 
 
 class Roster:
@@ -18,14 +18,14 @@ class Roster:
     def __init__(self, model: Model):
         bodies = Bodies(*(np.array(array) for array in model.bodies))  # the scene has its own
         self._set(model._replace(bodies=bodies), packed(bodies))
-        self.ball_number = np.arange(len(model.balls.radius))  # in the order in which they came
+        self.next_ball = len(model.balls.radius)
+        self.ball_number = np.arange(self.next_ball)  # in the order in which they came
 
     def _set(self, model: Model, rows: np.ndarray, order: np.ndarray | None = None) -> None:
-        self.model, self.rows = model, rows
-        if rows.ctypes.data % LINE:
-            self.rows = lines(len(rows))
-            self.rows[:] = rows
-        self.order = np.argsort(model.bodies.identity) if order is None else order  # rows in the order of the numbers
+        """Rows come on a line of cache; those that stand in another ``order`` than before are not there yet."""
+        if order is None:
+            rows, order = grown(None, 0, rows), np.argsort(model.bodies.identity)
+        self.model, self.rows, self.order = model, rows, order  # the last: rows in the order of the numbers
 
     @property
     def tables(self) -> Tables:
@@ -52,6 +52,8 @@ class Roster:
     def springs(self) -> Springs:
         """The springs of the model by rows; those of removed bodies go with them."""
         springs = self.model.springs
+        if not len(springs.first):
+            return springs
         springs = springs._replace(first=self.rows_of(springs.first), second=self.rows_of(springs.second))
         held = (springs.first > -2) & (springs.second > -2)
         return Springs(*(column[held] for column in springs))
@@ -64,16 +66,16 @@ class Roster:
 
     # ---- bodies that come and go -------------------------------------------------------------------------------------
 
-    def append(self, blocks: list[Tables]) -> None:
-        """Add the bodies of ``blocks`` of a scene at the end."""
-        new = join_all(blocks)
-        new = shifted(new, len(self.rows) - int(new.bodies.identity[0]))  # rows follow on, whatever was removed
-        latest = self.ball_number.max(initial=-1)
-        self.ball_number = np.append(self.ball_number, latest + 1 + np.arange(len(new.balls.radius)))
-        rows = lines(len(self.rows) + len(new.bodies.mass))
-        rows[: len(self.rows)], rows[len(self.rows) :] = self.rows, packed(new.bodies)
-        order = np.append(self.order, np.arange(len(self.rows), len(rows)))  # numbers only grow
-        self._replace(join_all([self.tables, new]), rows, order)
+    def append(self, new: Tables) -> None:
+        """Add ``new`` bodies of a scene at the end."""
+        first, balls = len(self.rows), len(self.ball_number)
+        if first != new.bodies.identity[0]:  # rows follow on, whatever was removed
+            new = shifted(new, first - int(new.bodies.identity[0]))
+        numbers = self.next_ball + np.arange(len(new.balls.radius))
+        self.ball_number, self.next_ball = grown(self.ball_number, balls, numbers), self.next_ball + len(numbers)
+        rows = grown(self.rows, first, packed(new.bodies))
+        order = grown(self.order, first, np.arange(first, len(rows)))  # numbers only grow
+        self._replace(appended(self.tables, new), rows, order)
 
     def keep(self, stay: np.ndarray) -> None:
         """Take out the bodies for which the mask ``stay`` (N,) is false."""
@@ -90,7 +92,8 @@ class Roster:
     def restore(self, tables: Tables, scaled_spin: np.ndarray, checkpoint: dict) -> None:
         """Take over the bodies of a file, in the order of the rows that its checkpoint has."""
         order = checkpoint.get("row_order", np.arange(len(tables.bodies.mass)))  # none in files of unsorted bodies
-        self.ball_number = checkpoint.get("ball_order", np.arange(len(tables.balls.radius)))
+        self.next_ball = len(tables.balls.radius)
+        self.ball_number = checkpoint.get("ball_order", np.arange(self.next_ball))
         tables = ordered(tables, order, self.ball_number)
         rows = packed(tables.bodies)
         rows[:, 3:6] = scaled_spin[order]
@@ -105,6 +108,15 @@ class Roster:
         b, rows = self.model.bodies, self.rows[first:]
         columns = (column[first:] for column in (b.kind, b.mass, b.inertia, b.orientation, b.held))
         return motion.energies(rows, rows, rows, *columns)[0]
+
+
+def appended(tables: Tables, new: Tables) -> Tables:
+    """The ``tables`` with the rows of ``new`` ones behind them."""
+    return Tables(*(
+        type(table)(*(grown(column, len(column), more) for column, more in zip(table, rows, strict=True)))
+        if len(rows[0]) else table
+        for table, rows in zip(tables, new, strict=True)
+    ))  # fmt: skip
 
 
 def packed(bodies: Bodies) -> np.ndarray:

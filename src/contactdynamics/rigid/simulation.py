@@ -98,6 +98,7 @@ class Simulation(Access):
     """
 
     RECOVER_ABOVE, RECOVER_TO = 2e-3, 5e-4  # of the smaller radius: recovery begins and ends there
+    _fastest = np.inf  # the largest `motion.travel` of a body in the last step, if that is known
 
     def __init__(
         self,
@@ -260,7 +261,7 @@ class Simulation(Access):
         before, free = (self._before, self._free) if cell is None else (self._before[:n], self._free[:n])
         if apart is None:
             self._movers.share(
-                self._set_out, self._columns, rows, before, free, gravity, float(h), loading.alone,
+                self._set_out, self._columns, self._roll, rows, before, free, gravity, float(h), loading.alone,
                 self._turns_late,
             )  # fmt: skip
         else:
@@ -396,12 +397,12 @@ class Simulation(Access):
         gravity, apart = np.ascontiguousarray(model.gravity, dtype=float), self.contact_set.apart
         given = gravity, motion.KAPPA[model.dimension], float(step.h)
         if apart is None:
-            energies = self._movers.share(
-                self._arriving, self._columns, own, before, free, *given, self.loading.alone, self._turns_late,
-                self._parts,
+            energies, self._fastest = self._movers.share(
+                self._arriving, self._columns, self._roll, own, before, free, *given, self.loading.alone,
+                self._turns_late, self.watch.pace, self._parts,
             )  # fmt: skip
         else:
-            energies = apart.arrive(self._columns, *given, self._turns_late)
+            energies, self._fastest = apart.arrive(self._columns, *given, self._turns_late), np.inf
         self.ledger.enter(
             self._kinetic_of_free, energies, works, cell, step=self.steps + 1, time=(self.steps + 1) * self.time_step
         )

@@ -16,6 +16,7 @@ from .._jit import kernel
 from .crew import enlist
 from .entries import MEASURE, MOBILITY, NUMBERS, SWEEP, TABLE, by_address, common, there
 from .equations.contract import ALL, GROUPS, SHARED, measure, own_groups, sweep
+from .growing import grown, longer
 from .order import STREAMS, interleave
 from .sums import CHUNKS, add_all, rounded
 from .threads import CHOSEN, MARKED, MEASURED, SUMMED, after_groups, meet, own_part, part, share_out
@@ -62,15 +63,25 @@ class Solution(NamedTuple):
     bipotential: float  # relative
 
 
-def scratch_arrays(rows: np.ndarray, kinds: int) -> Scratch:
-    """Scratch arrays for a solver of the bodies ``rows`` (N, 8) and so many kinds of equations."""
-    n, free = len(rows), rows[:, 6] > 0.0
-    movable = np.flatnonzero(free).astype(np.uint32)
+def scratch_arrays(rows: np.ndarray, kinds: int, known: Scratch | None = None) -> Scratch:
+    """Scratch arrays for a solver of the bodies ``rows`` (N, 8) and so many kinds of equations.
+
+    ``known``: those for the first of these bodies, which are used no more.
+    """
+    if known is None:
+        every = np.zeros(0, dtype=np.uint32)
+        known = Scratch(
+            np.empty((0, 6)), every, every, np.zeros(0, dtype=np.bool_), every, None, None,
+            np.zeros((GROUPS, 2048), dtype=np.int64), np.zeros((2, ALL)), np.zeros((kinds, ALL, 8)),
+            np.zeros(1), np.zeros((GROUPS, CHUNKS), dtype=np.int64), np.zeros((GROUPS, 3), dtype=np.int64),
+        )  # fmt: skip
+    n, first = len(rows), len(known.free)
+    free = rows[first:, 6] > 0.0
+    movable = grown(known.movable, len(known.movable), (first + np.flatnonzero(free)).astype(np.uint32))
     hot, near = (np.zeros(n + LINE * (GROUPS + 1), dtype=np.bool_) for _ in range(2))
-    return Scratch(
-        np.empty((n, 6)), np.empty(n, dtype=np.uint32), movable, free, movable, hot, near,
-        np.zeros((GROUPS, 2048), dtype=np.int64), np.zeros((2, ALL)), np.zeros((kinds, ALL, 8)),
-        np.zeros(1), np.zeros((GROUPS, CHUNKS), dtype=np.int64), np.zeros((GROUPS, 3), dtype=np.int64),
+    return known._replace(
+        rows=longer(known.rows, n, 6), bodies=longer(known.bodies, n), movable=movable, pushed=movable,
+        free=grown(known.free, first, free), hot=hot, near=near,
     )  # fmt: skip
 
 

@@ -106,8 +106,9 @@ def worth(count: int, bodies: int, resting) -> float:
 
 
 class StepSolver:
-    """Solves the contacts of bodies that stay the same, step after step; what it keeps in between are arrays alone.
+    """Solves the contacts of bodies, step after step; what it keeps in between are arrays alone.
 
+    Bodies may come, behind the others; where they go or are sorted, or a cell moves behind them, another one is made.
     ``most``: kinds of contacts that the scene may have.
     """
 
@@ -119,10 +120,14 @@ class StepSolver:
     def __reduce__(self):
         return StepSolver, (self._most,)  # a copy has arrays of its own, which stand elsewhere
 
+    def forget(self) -> None:
+        """Bodies have come: the next step takes nothing over from the last."""
+        self._together = Together()
+
     def solve(self, filled: Filled) -> tuple[Solution, Answer]:
         """The `Solution`, and what came of solving contacts together."""
-        if self._scratch is None:
-            self._scratch = scratch_arrays(filled.rows, self._most)
+        if self._scratch is None or len(self._scratch.free) != len(filled.rows):
+            self._scratch = scratch_arrays(filled.rows, self._most, self._scratch)
         self._follow(filled.kinds)
         settings = filled.settings
         goal, first = self._goal(filled)
@@ -255,7 +260,7 @@ class StepSolver:
         b, d, inverse = model.bodies, model.dimension, np.empty((len(rows), 3, 3))
         motion.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse, b.held)
         written = [equations.explicit(rows, d) for equations in filled.equations]
-        gaps = [search.candidates().gap[x.place] for search, x in zip(filled.searches, written, strict=True)]
+        gaps = [search.found.gap[x.place] for search, x in zip(filled.searches, written, strict=True)]
         problem = assembly.assemble(b, free, inverse, written, gaps, d)
         guess = np.concatenate([x.impulse[:, :d] for x in written])
         impulses, report = solve(problem, guess, solver=filled.settings.own, tolerance=goal.tolerance,
@@ -275,8 +280,8 @@ class StepSolver:
         """
         rows, free, mobility, team = filled.rows, filled.step.free, filled.mobility, filled.team
         cell, scratch = filled.cell is not None and bool(filled.cell.any()), self._scratch
-        if self._room is None or len(self._room.groups) != team.threads:
-            self._room = gains.room(rows, self._most, team.threads)
+        if self._room is None or self._room.groups.shape != (team.threads, len(rows)):
+            self._room = gains.room(rows, self._most, team.threads, self._room)
         if team.divided:
             group, factor, least = team.gains(rows, free, self._table, self._room)
         else:

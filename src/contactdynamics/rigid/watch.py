@@ -13,6 +13,8 @@ import numpy as np
 from .._jit import kernel
 from ..errors import ConvergenceWarning, EnergyWarning, RunawayError, StepWarning, energy_message
 from ..scenes.materials import RHO, TAU
+from .growing import grown
+from .motion import travel
 from .neighbours import REACH
 
 OVERLAP = 0.1  # of the smaller radius: more is told
@@ -27,24 +29,29 @@ class Watch:
         self.overlap, self.time, self.bodies = 0.0, 0.0, (-1, -1)
         self.residual = 0.0  # the worst of all steps
         self.told = set()  # what was told already
+        self.room, self.pace = None, (None, None)
 
-    def derive(self, bodies, balls, sizes) -> None:
-        """Follow the bodies: ``sizes`` (S,) are the radii of the balls inside their parts."""
-        room = np.full(len(bodies.mass), np.inf)
-        np.minimum.at(room, balls.body, sizes)
-        self.room = room
-        self._by_square = (len(room) > 1) / room**2  # none for planes, nor where there is nothing to meet
-        self._arm = np.where(bodies.simple, 0.0, bodies.size)  # balls have none
+    def derive(self, bodies, balls, sizes, first: int = 0) -> None:
+        """Follow the bodies from row ``first`` on: ``sizes`` are the radii of the balls inside their parts."""
+        room = np.full(len(bodies.mass) - first, np.inf)
+        np.minimum.at(room, balls.body[len(balls.body) - len(sizes) :] - first, sizes)
+        self.room, (arm, weight) = grown(self.room, first, room), self.pace
+        new = np.where(bodies.simple[first:], 0.0, bodies.size[first:])  # balls have none
+        # columns of `motion.travel`; planes have no weight
+        self.pace = grown(arm, first, new), grown(weight, first, 1.0 / room**2)
 
     def fastest(self, rows: np.ndarray, h: float, apart=None) -> tuple[float, int]:
         """The largest travel of a body in a step, in its radii, and its row; corners that turn count.
 
         ``apart``: where this process knows some of the bodies alone, see `ranks.apart`.
         """
+        if len(self.room) == 1:  # nothing to meet
+            return 0.0, 0
+        arm, weight = self.pace
         if apart is None:
-            square, row = fastest(rows, self._arm, self._by_square)
+            square, row = fastest(rows, arm, weight)
         else:
-            square, row = apart.fastest(lambda rows, own: fastest(rows[own], self._arm[own], self._by_square[own]))
+            square, row = apart.fastest(lambda rows, own: fastest(rows[own], arm[own], weight[own]))
         return h * square**0.5, row
 
     def enter(self, share: float, time: float, bodies: tuple[int, int]) -> None:
@@ -98,15 +105,12 @@ def audit(simulations) -> str:
 
 @kernel
 def fastest(rows, arm, weight):
-    """The largest weight |v|^2 of a body and its row; a corner at the distance ``arm`` turns as well."""
+    """The largest `motion.travel` of a body and its row."""
     largest, row = -1.0, 0
     for i in range(arm.size):
-        square = rows[i, 0] ** 2 + rows[i, 1] ** 2 + rows[i, 2] ** 2
-        if arm[i] > 0.0:
-            turning = rows[i, 3] ** 2 + rows[i, 4] ** 2 + rows[i, 5] ** 2
-            square = (np.sqrt(square) + arm[i] * np.sqrt(turning)) ** 2
-        if square * weight[i] > largest:
-            largest, row = square * weight[i], i
+        square = travel(rows, i, arm, weight)
+        if square > largest:
+            largest, row = square, i
     return max(largest, 0.0), row
 
 
@@ -142,7 +146,9 @@ def tell(sim) -> None:
     """Tell, once, of a step that is too long; and who calls `step`, of what `run` tells at its end."""
     seen, level = sim.watch, 5 + 2 * sim._running  # the line of the user's program
     anticipate = sim.penetration == "anticipate"
-    share, row = seen.fastest(sim.roster.rows, sim.time_step, sim.contact_set.apart)
+    share, row = 0.0, -1
+    if sim.time_step**2 * sim._fastest > min(TRAVEL, REACH) ** 2:  # who it is, is looked for then alone
+        share, row = seen.fastest(sim.roster.rows, sim.time_step, sim.contact_set.apart)
     if share > REACH:
         _tell_runaway(sim, share, row, level + 1)
     elif share > TRAVEL and not anticipate and seen.first("step"):

@@ -7,7 +7,7 @@ has found is put down as pairs of balls: a ball of the size of the smaller part,
 import numpy as np
 
 from ..search.contract import CELLULAR, FULL
-from ..search.pairs import pair_arrays
+from ..search.pairs import GAP, LOST, pair_arrays
 from ..search.touches import FIRST, LAW, SECOND, SIZE
 from ..space import images
 from .contract import Explicit
@@ -18,21 +18,22 @@ from .held import Parted
 def as_pairs(model, near, touches) -> tuple:
     """The touches (K,) as `Pairs` of balls, the table of these balls (2 K,), and their places (2 K, 3)."""
     t, d, m = touches, model.dimension, len(touches.status)
-    normal, point, apart, impulse, moment = np.zeros((5, m, 3))
-    normal[:, :d], point[:, :d] = t.place[:, 1 : 1 + d], t.place[:, 1 + d : 1 + 2 * d]
-    impulse[:, :d], moment[:, 3 - (2 * d - 3) :] = t.memory[:, :d], t.memory[:, d:]
+    (point, apart, moment), (place, memory) = np.zeros((3, m, 3)), np.zeros((2, m, 4))
+    place[:, :d], point[:, :d] = t.place[:, 1 : 1 + d], t.place[:, 1 + d : 1 + 2 * d]
+    memory[:, :d], moment[:, 3 - (2 * d - 3) :] = t.memory[:, :d], t.memory[:, d:]
+    place[:, GAP], memory[:, LOST] = t.gap, t.lost
     size, first, second = t.place[:, SIZE], t.index[:, FIRST].copy(), t.index[:, SECOND]
     apart[: t.planes] = near.places[second[: t.planes]] - near.places[first[: t.planes]]
     places = np.empty((2 * m, 3))  # of the second balls, then of the first ones
-    places[:m] = point - images(near.space, apart) + (size + 0.5 * t.gap)[:, None] * normal
+    places[:m] = point - images(near.space, apart) + (size + 0.5 * t.gap)[:, None] * place[:, :GAP]
     places[m:] = places[:m] - apart
     made = model.balls.material
     material = np.concatenate([made[second], made[np.where(np.arange(m) < t.planes, first, second)]])
     first[: t.planes] = m + np.arange(t.planes)
     pairs = pair_arrays(m)._replace(
         first=first, second=np.arange(m, dtype=np.int32), a=t.a, b=t.b, law=t.index[:, LAW].copy(),
-        kind=np.full(m, FULL, dtype=np.int8), gap=t.gap, normal=normal, impulse=impulse, moment=moment,
-        status=t.status.copy(), lost=t.lost.copy(), balls=t.planes,
+        kind=np.full(m, FULL, dtype=np.int8), place=place, memory=memory, moment=moment, status=t.status.copy(),
+        balls=t.planes,
     )  # fmt: skip
     return pairs, model.balls._replace(radius=np.append(size, size), material=material), places
 

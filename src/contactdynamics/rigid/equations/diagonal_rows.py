@@ -10,7 +10,8 @@ from numba.extending import overload
 
 from ..._jit import kernel
 from ..fetch import lines
-from ..fours import put_side_by_side
+from ..fours import numbers_of, put_side_by_side, transposed
+from ..pages import zeros
 
 # Columns of a contact's row.
 NX, NY, NZ, PX, PY, PZ, TARGET, GAMMA = range(8)
@@ -32,10 +33,8 @@ class DiagonalContacts(NamedTuple):
 
 def diagonal_contacts(room: int) -> DiagonalContacts:
     """Empty arrays for ``room`` contacts."""
-    rows = [np.empty(room, dtype=np.uint32) for _ in range(3)]  # unsigned: no test for negative indices
-    return DiagonalContacts(
-        *rows, lines(room), np.empty(room), np.zeros(room, dtype=np.int8), np.zeros(room), np.zeros(room)
-    )
+    rows = [zeros(room, np.uint32) for _ in range(3)]  # unsigned: no test for negative indices
+    return DiagonalContacts(*rows, lines(room), zeros(room), zeros(room, np.int8), zeros(room), zeros(room))
 
 
 def has_image(contacts):
@@ -191,3 +190,37 @@ def slip(rows, a, b, nx, ny, nz):
         rows[b, 1] - rows[a, 1] - (sz * nx - sx * nz),
         rows[b, 2] - rows[a, 2] - (sx * ny - sy * nx),
     )
+
+
+@kernel(inline=True)
+def four_rows(table, i, j, k, l, begin):
+    """Columns of four rows of a table, from ``begin`` on: four fours."""
+    return transposed(
+        numbers_of(table, i, begin), numbers_of(table, j, begin), numbers_of(table, k, begin),
+        numbers_of(table, l, begin),
+    )  # fmt: skip
+
+
+@kernel(inline=True)
+def subtracted(rows, a, b):
+    """v_b - v_a and the first component of s_a + s_b: the first half of a row."""
+    return numbers_of(rows, b, 0) + put_side_by_side(-1.0, -1.0, -1.0, 1.0) * numbers_of(rows, a, 0)
+
+
+@kernel(inline=True)
+def added(rows, a, b):
+    """The other components of s_a + s_b, and 1/m_a + 1/m_b: the second half of a row."""
+    return numbers_of(rows, b, 4) + numbers_of(rows, a, 4)
+
+
+@kernel(inline=True)
+def relative(rows, one, two):
+    """v_b - v_a, s_a + s_b and 1/m_a + 1/m_b of four contacts between the bodies ``one`` (4,) and ``two``.
+
+    Rows are put together before they become columns: half of them are left then.
+    """
+    (a, b, c, d), (e, f, g, h) = one, two
+    x, y, z, sx = transposed(subtracted(rows, a, e), subtracted(rows, b, f), subtracted(rows, c, g),
+                             subtracted(rows, d, h))  # fmt: skip
+    sy, sz, light, _ = transposed(added(rows, a, e), added(rows, b, f), added(rows, c, g), added(rows, d, h))
+    return x, y, z, sx, sy, sz, light

@@ -18,7 +18,7 @@ from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, 
 from ...state import OPEN, SEPARATING, SLIDING, STICKING, Balls, Planes
 from ..crew import enlist
 from ..search.contract import FULL
-from ..search.pairs import Pairs, kept, pair_size
+from ..search.pairs import GAP, LOST, Pairs, kept, pair_size
 from ..space import image
 from ..threads import BLOCKS, block, meet, part
 from .contract import (
@@ -92,14 +92,14 @@ def fill_some(space, pairs, shapes, bodies, rules, step, mobility, out, where):
     ``where``: the first pair, that after the last one, and the row of the first contact.
     """
     (balls, planes, places), (laws, axes), (begin, end, found), scale = shapes, rules, where, 0.0
-    first, second, gap, normal = pairs.first, pairs.second, pairs.gap, pairs.normal
+    first, second, place = pairs.first, pairs.second, pairs.place
     dimension, h, length = mobility.dimension, step.h, mobility.length
     u_before, u_free, axis = np.empty(3), np.empty(3), np.empty(3)
     frame, arm_a, arm_b, shift = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty(3)
     for k in range(begin, end):
         if pairs.kind[k] != FULL:
             continue
-        a, b = pairs.a[k], pairs.b[k]
+        a, b, gap = pairs.a[k], pairs.b[k], place[k, GAP]
         rule = laws[pairs.law[k]]
         # The contact point lies halfway in the gap; a meets b in its image.
         shift[:] = 0.0
@@ -109,25 +109,25 @@ def fill_some(space, pairs, shapes, bodies, rules, step, mobility, out, where):
                 space, places[j, 0] - places[i, 0], places[j, 1] - places[i, 1], places[j, 2] - places[i, 2]
             )
         for c in range(3):
-            point = places[second[k], c] - (balls.radius[second[k]] + 0.5 * gap[k]) * normal[k, c]
+            point = places[second[k], c] - (balls.radius[second[k]] + 0.5 * gap) * place[k, c]
             arm_a[c], arm_b[c] = point + shift[c] - bodies.position[a, c], point - bodies.position[b, c]
             shift[c] = shift[c] / length if length > 0.0 else 0.0
             out.image[found, c] = shift[c]
         carried_axis(pairs, k, balls, planes, bodies.orientation, axes, axis)
-        local_frame(normal[k], axis, dimension == 2, frame)
+        local_frame(place[k], axis, dimension == 2, frame)
         relative_velocity(step.before, a, b, frame, arm_a, arm_b, u_before)
         relative_velocity(step.free, a, b, frame, arm_a, arm_b, u_free)
         add_image(step.before, frame, shift, u_before)
         add_image(step.free, frame, shift, u_free)
         out.pair[found], out.a[found], out.b[found], out.status[found] = k, a, b, OPEN
         out.frame[found], out.arm_a[found], out.arm_b[found] = frame, arm_a, arm_b
-        r = target_velocity(gap[k], u_before[0], rule[RHO], h, step.anticipate, step.opening)
+        r = target_velocity(gap, u_before[0], rule[RHO], h, step.anticipate, step.opening)
         out.target[found, 0] = r
-        deep = gap[k] if step.anticipate else -pairs.lost[k]
+        deep = gap if step.anticipate else -pairs.memory[k, LOST]
         out.sink[found] = sinking_speed(deep, pair_size(pairs, balls.radius, k), h)
         c1, c2 = rule[FRICTION_1], rule[FRICTION_2]
         slip = u_before[1] ** 2 + u_before[2] ** 2
-        if rule[STATIC] > c1 and holds_static(pairs.status[k], slip, u_before[0], gap[k], h):
+        if rule[STATIC] > c1 and holds_static(pairs.status[k], slip, u_before[0], gap, h):
             c1 = c2 = rule[STATIC]
         bound = out.bound[found]
         bound[0], bound[1], bound[2], bound[3] = c1, c2, rule[ROLLING], rule[SPINNING]
@@ -143,7 +143,7 @@ def fill_some(space, pairs, shapes, bodies, rules, step, mobility, out, where):
             out.impulse[found, i] = 0.0
             out.moment[found, i] = 0.0
             for c in range(3):
-                out.impulse[found, i] += frame[i, c] * pairs.impulse[k, c]
+                out.impulse[found, i] += frame[i, c] * pairs.memory[k, c]
                 out.moment[found, i] += frame[i, c] * pairs.moment[k, c]
             if i > 0:
                 out.target[found, i] = -rule[TAU] * u_before[i]
@@ -323,7 +323,7 @@ def store_contacts(rows, contacts, kappa, tolerance, pairs):
             limit = max(contacts.bound[k, 0], contacts.bound[k, 1]) * (p[0] + contacts.bound[k, 4])
             cone = max(cone, np.sqrt(p[1] ** 2 + p[2] ** 2) - max(limit, 0.0))
         for c in range(3):
-            pairs.impulse[pair, c] = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
+            pairs.memory[pair, c] = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
             pairs.moment[pair, c] = frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2]
     return cone, size
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._jit import Settled, kernel
 from ...state import SEPARATING, SLIDING, STICKING
+from ..pages import zeros
 from ..search.touches import FIRST, SECOND
 from ..threads import block
 from .contract import ALL, Kernels, Kind, Plan
@@ -83,9 +84,9 @@ def head(table, count: int):
 
 def plan_arrays(room: int, unknowns: int) -> Plan:
     """A plan for ``room`` contacts of so many unknowns."""
-    order, few = (np.empty(room, dtype=np.uint32) for _ in range(2))
+    order, few = (zeros(room, np.uint32) for _ in range(2))
     cuts, ends = (np.zeros(n, dtype=np.int64) for n in (ALL + 1, ALL))
-    return Plan(order, cuts, few, ends, np.empty((room, 2)), np.empty((room, unknowns)))
+    return Plan(order, cuts, few, ends, zeros((room, 2)), zeros((room, unknowns)))
 
 
 def planned(plan: Plan, count: int) -> Plan:

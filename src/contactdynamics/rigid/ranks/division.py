@@ -50,10 +50,10 @@ def take_rows(pairs, places, at, out):
     for n in range(places.size):
         k, to = places[n], at + n
         out.first[to], out.second[to], out.a[to], out.b[to] = pairs.first[k], pairs.second[k], pairs.a[k], pairs.b[k]
-        out.law[to], out.kind[to], out.gap[to] = pairs.law[k], pairs.kind[k], pairs.gap[k]
-        out.status[to], out.lost[to], out.source[to] = pairs.status[k], pairs.lost[k], pairs.source[k]
-        for c in range(3):
-            out.normal[to, c], out.impulse[to, c] = pairs.normal[k, c], pairs.impulse[k, c]
+        out.law[to], out.kind[to] = pairs.law[k], pairs.kind[k]
+        out.status[to], out.source[to] = pairs.status[k], pairs.source[k]
+        for c in range(4):
+            out.place[to, c], out.memory[to, c] = pairs.place[k, c], pairs.memory[k, c]
 
 
 @kernel
@@ -61,27 +61,25 @@ def keep_rows(pairs, places, into, out):
     """What is remembered of the rows ``places`` (k,) of a list, to the rows ``into`` (k,) of ``out``."""
     for n in range(places.size):
         k, to = places[n], into[n]
-        out.status[to], out.lost[to] = pairs.status[k], pairs.lost[k]
-        for c in range(3):
-            out.impulse[to, c] = pairs.impulse[k, c]
+        out.status[to] = pairs.status[k]
+        for c in range(4):
+            out.memory[to, c] = pairs.memory[k, c]
 
 
 def packed(pairs: Pairs, places, numbers) -> np.ndarray:
     """(k, WIDTH) the pairs ``places`` (k,), to be sent."""
     columns = (pairs.first, pairs.second, pairs.a, pairs.b, pairs.law, pairs.kind, pairs.status)
-    flags = [column[places].astype(float) for column in columns] + [numbers[places].astype(float), pairs.gap[places]]
-    return np.concatenate(
-        [np.stack([*flags, pairs.lost[places]], axis=1), pairs.normal[places], pairs.impulse[places]], axis=1
-    )
+    flags = [column[places].astype(float) for column in (*columns, numbers)]
+    return np.concatenate([np.stack(flags, axis=1), pairs.place[places], pairs.memory[places]], axis=1)
 
 
 def unpacked(box: np.ndarray, at: int, out: Pairs) -> None:
     """Enter pairs that were sent into ``out``, from row ``at`` on; their numbers into ``source``."""
     rows = slice(at, at + len(box))
-    columns = (out.first, out.second, out.a, out.b, out.law, out.kind, out.status, out.source, out.gap, out.lost)
+    columns = (out.first, out.second, out.a, out.b, out.law, out.kind, out.status, out.source)
     for k, column in enumerate(columns):
         column[rows] = box[:, k]
-    out.normal[rows], out.impulse[rows] = box[:, 10:13], box[:, 13:16]
+    out.place[rows], out.memory[rows] = box[:, 8:12], box[:, 12:16]
 
 
 class Division:
@@ -120,10 +118,10 @@ class Division:
 
     def tell_found(self, search) -> int:
         """Hear how many pairs the others have found; returns the number of all."""
-        found, (_, depth, share, place), world = search.found, search.deepest_here, self.world
+        found, (_, depth, share, place, wide), world = search.found, search.deepest_here, self.world
         table = np.zeros((world.ranks, PLANES + len(search.on_planes)))
         a, b = (int(found.a[place]), int(found.b[place])) if place >= 0 else (-1, -1)
-        own = [found.balls, found.gap.max(initial=0.0), depth, share, a, b, place]
+        own = [found.balls, wide, depth, share, a, b, place]
         table[world.rank] = [*own, *search.on_planes]
         world.wait([world.gather(table, np.arange(world.ranks + 1))])
         self._table, self.active = table, True
@@ -182,7 +180,7 @@ class Division:
         axis, width, first, slabs = grid(total, square, count, float(self._table[:, OPEN].max()), reach)
         team.share(settle_some, position, rows, known, axis, 1.0 / width, first, slabs, tray.home)
         counts = np.zeros((kinds, slabs + 1), dtype=np.int64)
-        some = Candidates(found.a, found.b, found.gap, found.kind)
+        some = Candidates(found.a, found.b, found.kind, 0.0)
         slab = np.empty(len(found.a), dtype=np.int32)
         find_slabs(some, tray.home, slabs, 0, len(slab), slab)
         count_slabs(found.kind, slab, counts)
@@ -264,7 +262,7 @@ class Division:
     def forget_places(self, found: Pairs) -> None:
         """Of pairs that came from others, keep what is remembered alone: their equations are filled."""
         if self.mine is not found:
-            names = ("first", "second", "a", "b", "kind", "gap", "normal")
+            names = ("first", "second", "a", "b", "kind", "place")
             self.mine = self.mine._replace(**{name: getattr(self.mine, name)[:0].copy() for name in names})
 
     def found_again(self, old: Pairs, new: Pairs) -> None:
@@ -287,7 +285,7 @@ class Division:
         others = [k for k in range(world.ranks) if k != me]
         boxes = {k: np.empty((len(self._sent[k]), 5)) for k in others if len(self._sent[k])}
         out = {
-            k: np.concatenate([mine.impulse[at], mine.status[at, None], mine.lost[at, None]], axis=1)
+            k: np.concatenate([mine.memory[at], mine.status[at, None]], axis=1)
             for k, at in enumerate(self._came) if k != me and len(at)
         }  # fmt: skip
         requests = [world.receive(box, k, BACK) for k, box in boxes.items()]
@@ -296,7 +294,7 @@ class Division:
         keep_rows(mine, self._came[me], self._kept, found)
         for k, box in boxes.items():
             at = self._sent[k]
-            found.impulse[at], found.status[at], found.lost[at] = box[:, :3], box[:, 3], box[:, 4]
+            found.memory[at], found.status[at] = box[:, :4], box[:, 4]
 
     # ---- the whole ---------------------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ def arrive_some(bodies, some, rows, before, h, late, meeting):
     """`advance.arrive` of the bodies ``some`` (n,), without energies."""
     enlist(meeting)
     position, orientation, kind, _, _, _, balls = bodies
-    chunk = np.empty(SOME, dtype=np.uint64)
+    chunk, turns = np.empty(SOME, dtype=np.uint64), np.empty((6, SOME))
     first, after = part(some.size, meeting)
     half, count = 0.5 * h, np.uint64(0)
     for n in range(first, after):
@@ -49,14 +49,14 @@ def arrive_some(bodies, some, rows, before, h, late, meeting):
             chunk[count] = i
             count += np.uint64(1)
             if count == np.uint64(SOME):
-                turn_balls(orientation, chunk, count, before, rows, half)
+                turn_balls(orientation, chunk, count, before, rows, half, turns)
                 count = np.uint64(0)
             continue
         f = half / rows[i, 7]
         if late:
             turn(orientation, i, f * before[i, 3], f * before[i, 4], f * before[i, 5])
         turn(orientation, i, f * rows[i, 3], f * rows[i, 4], f * rows[i, 5])
-    turn_balls(orientation, chunk, count, before, rows, half)
+    turn_balls(orientation, chunk, count, before, rows, half, turns)
 
 
 @kernel

@@ -220,17 +220,17 @@ def choose_active(space, spheres, rules, position, outlook, old, chunk, few, k):
 def enter_chunk(spheres, rules, chunk, few, begin, room, out):
     """Enter the ``few`` active pairs of a chunk into ``out`` from row ``begin`` on; nothing beyond its ``room``."""
     places, body = spheres.places, spheres.body
-    first, second, rule, kind, gaps = out.first, out.second, out.law, out.kind, out.gap
-    normal, source, bodies_a, bodies_b = out.normal, out.source, out.a, out.b
+    first, second, rule, kind = out.first, out.second, out.law, out.kind
+    place, source, bodies_a, bodies_b = out.place, out.source, out.a, out.b
     simple_body, simple_law, border = rules.simple_body, rules.simple_law, rules.border
     one, two, _, c, near, laws, rows = chunk
     for m in range(np.uint64(max(0, min(np.int64(few), room - begin)))):
         n, at, law = near[m], np.uint64(begin) + m, np.uint64(laws[m])
         i, j = np.uint64(one[n]), np.uint64(two[n])
         a, b = np.uint64(body[i]), np.uint64(body[j])
-        first[at], second[at], rule[at], gaps[at], source[at] = one[n], two[n], laws[m], c[GAP + n], rows[m]
+        first[at], second[at], rule[at], source[at] = one[n], two[n], laws[m], rows[m]
         bodies_a[at], bodies_b[at] = a, b
-        normal[at, 0], normal[at, 1], normal[at, 2] = c[NX + n], c[NY + n], c[NZ + n]
+        place[at, 0], place[at, 1], place[at, 2], place[at, 3] = c[NX + n], c[NY + n], c[NZ + n], c[GAP + n]
         diagonal = simple_body[a] & simple_body[b] & simple_law[law]
         kind[at] = DIAGONAL if diagonal else FULL
         if border and diagonal:  # of places themselves: their difference is the shortest vector
@@ -367,11 +367,11 @@ def enter_plane_contacts(some, counts, spheres, flats, rules, at, out, thread):
             k = at + n
             i, law = some.ball[p, n], some.law[p, n]
             b = spheres.body[i]
-            out.first[k], out.second[k], out.law[k], out.gap[k] = p, i, law, some.gap[p, n]
+            out.first[k], out.second[k], out.law[k], out.place[k, 3] = p, i, law, some.gap[p, n]
             out.a[k], out.b[k], out.source[k] = a, b, some.source[p, n]
             out.kind[k] = DIAGONAL if simple_body[a] and simple_body[b] and simple_law[law] else FULL
             for c in range(3):
-                out.normal[k, c] = flats.normals[p, c]
+                out.place[k, c] = flats.normals[p, c]
         for other in range(thread, counts.shape[0]):
             at += counts[other, p]
 
@@ -408,7 +408,7 @@ def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out,
     ``span``: the first ball and that after the last one; a pair belongs to its first ball. Returns their number, and
     how many are of balls; more than its room: do it again. Each thread has some of the balls, and room for as many
     pairs as they had before and some more; what they find is put together. ``ends`` (2, threads + 1): where the rows of
-    each end, and where they begin then; ``on_planes`` (threads, planes) how many are of planes; ``deep`` (threads, 3):
+    each end, and where they begin then; ``on_planes`` (threads, planes) how many are of planes; ``deep`` (threads, 4):
     the deepest of those that each thread looks at in the end, see `deepest_pair`.
     """
     enlist(meeting)
@@ -447,8 +447,8 @@ def find_pairs(space, spheres, lists, flats, rules, position, outlook, old, out,
     meet(meeting, outlook.one)
     begin, end = part(total, meeting)
     recall(old, out, begin, end, rules.moments)
-    depth, share, worst = deepest_pair(out.gap, out.first, out.second, count, spheres.radius, begin, end)
-    deep[thread, 0], deep[thread, 1], deep[thread, 2] = depth, share, worst
+    depth, share, worst, wide = deepest_pair(out.place, out.first, out.second, count, spheres.radius, begin, end)
+    deep[thread, 0], deep[thread, 1], deep[thread, 2], deep[thread, 3] = depth, share, worst, wide
     return total, count
 
 

@@ -4,13 +4,16 @@ How they are found is in `ball_contacts`; the list itself in `pairs`.
 """
 
 import copy
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._jit import Settled
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, TAU, TENSION
 from ...state import SEPARATING
+from ..growing import grown
 from ..motion import by_direction
+from ..neighbours import first_ball
 from .ball_contacts import SPARE, Rules, crossing, find_pairs
 from .contract import BORDER, DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap, head_of
 from .laws import joint_rows
@@ -22,13 +25,64 @@ MEMORY = ("first", "second", "impulse", "moment", "status", "lost")
 ROOM = 1.05  # of arrays that follow the number of contacts, over what is needed
 
 
-def turning(model) -> np.ndarray:
-    """(N,) bodies whose spin is prescribed and not surely zero: only a constant is."""
+def turning(model, rows) -> np.ndarray:
+    """Which bodies in ``rows`` (n,) have a spin that is prescribed and not surely zero: only a constant is."""
     which = [
         identity for identity, (_, spin) in model.drives.items()
         if getattr(spin, "kind", "") != "constant" or np.any(spin(0.0))
     ]  # fmt: skip
-    return np.isin(model.bodies.identity, which)
+    return np.array([identity in which for identity in model.bodies.identity[rows].tolist()], dtype=bool)
+
+
+class Shapes(NamedTuple):
+    """What bodies and their balls are."""
+
+    simple: np.ndarray  # (N,) without lever arms
+    outlined: np.ndarray  # (S,) balls that only hold a part of a polygon
+    present: bool  # whether there are others
+    light: bool  # whether these, and planes, are without lever arms
+    shaped: bool  # whether some ball is outlined
+
+
+class Laws(NamedTuple):
+    """What laws are."""
+
+    table: np.ndarray  # (L, COLUMNS) the laws themselves
+    simple: np.ndarray  # (L,) Coulomb's, isotropic
+    sticky: np.ndarray  # (L,) with cohesion or tension
+    near: np.ndarray  # (L,) see `Rules`
+    all_simple: bool
+    some_sticky: bool
+
+
+def looked_at(laws: np.ndarray) -> Laws:
+    """The ``laws`` (L, COLUMNS) of a model."""
+    isotropic = laws[:, FRICTION_1] == laws[:, FRICTION_2]
+    simple = isotropic & (laws[:, [TAU, ROLLING, SPINNING, COHESION, TENSION]] == 0).all(axis=1)
+    sticky = (laws[:, [COHESION, TENSION]] > 0).any(axis=1)
+    near = np.where(laws[:, RHO] > 0, 0.0, NEAR)
+    return Laws(laws, simple, sticky, near, bool(simple.all()), bool(sticky.any()))
+
+
+NO_SHAPES = Shapes(np.zeros(0, dtype=bool), np.zeros(0, dtype=bool), False, True, False)
+
+
+def with_shapes(known: Shapes, model, first: int) -> Shapes:
+    """Those that are ``known`` of the bodies before row ``first``, and of all others."""
+    bodies, begin, planes, corners = model.bodies, first_ball(model, first), model.planes.body, model.corners
+    balls, planes, simple = model.balls.body[begin:] - first, planes[planes >= first], bodies.simple[first:].copy()
+    if len(planes):
+        simple[planes - first] = ~turning(model, planes)
+    simple &= bodies.held[first:] == 0
+    outlined = np.zeros(len(balls), dtype=bool)
+    if len(corners.body):
+        new = corners.body >= first
+        outlined[np.searchsorted(balls, corners.body[new] - first) + corners.part[new]] = True
+    light = simple[balls[~outlined]].all() and simple[planes - first].all()
+    return Shapes(
+        grown(known.simple, first, simple), grown(known.outlined, begin, outlined),
+        known.present or not outlined.all(), bool(known.light and light), bool(known.shaped or outlined.any()),
+    )  # fmt: skip
 
 
 class BallSearch:
@@ -46,7 +100,7 @@ class BallSearch:
 
     def _own_arrays(self) -> None:
         self._spare, self._filled, self._scratch = pair_arrays(0), pair_arrays(0), pair_arrays(0)
-        self.deepest_here = None, 0.0, 0.0, -1  # the pairs in which they were found, and `deepest_pair` of them
+        self.deepest_here = None, 0.0, 0.0, -1, 0.0  # the pairs in which they were found, and `deepest_pair` of them
         self._across = np.zeros(0, dtype=bool)
 
     @property
@@ -59,30 +113,22 @@ class BallSearch:
         """(K,) how much deeper they are than the law has it, m."""
         return self.found.lost
 
-    def derive(self, model, near) -> bool:
+    def derive(self, model, near, first: int = 0) -> bool:
         """Follow balls, planes and laws of the model; whether there are balls but those that hold polygons."""
-        laws, balls, planes = model.laws, model.balls, model.planes
-        isotropic = laws[:, FRICTION_1] == laws[:, FRICTION_2]
-        simple_law = isotropic & (laws[:, [TAU, ROLLING, SPINNING, COHESION, TENSION]] == 0).all(axis=1)
-        outlined = np.zeros(len(balls.radius), dtype=bool)
-        outlined[np.searchsorted(balls.body, model.corners.body) + model.corners.part] = True
-        simple_body = model.bodies.simple.copy()
-        simple_body[planes.body] = ~turning(model)[planes.body]
-        simple_body &= model.bodies.held == 0
-        sticky = (laws[:, [COHESION, TENSION]] > 0).any(axis=1)
-        near_by = np.where(laws[:, RHO] > 0, 0.0, NEAR)
-        self.present = not outlined.all()
-        touched = simple_body[balls.body[~outlined]].all() and simple_body[planes.body].all()
-        self.all_diagonal = not self.present or bool(touched and simple_law.all())
-        moves = near.length > 0.0
+        if not first or self._laws.table is not model.laws:
+            self._laws = looked_at(model.laws)
+        laws, moves = self._laws, near.length > 0.0
+        self._shapes = shapes = with_shapes(self._shapes if first else NO_SHAPES, model, first)
+        self.present = shapes.present
+        self.all_diagonal = not self.present or (shapes.light and laws.all_simple)
         self.equations = (DIAGONAL,) + (FULL,) * (not self.all_diagonal) + (BORDER,) * moves
         self.rules = Rules(
-            model.law_index, simple_law, sticky, near_by, simple_body, outlined, bool(sticky.any()),
-            bool(outlined.any()), balls.material, not self.all_diagonal, moves, near.length,
-            joint_rows(model),
+            model.law_index, laws.simple, laws.sticky, laws.near, shapes.simple, shapes.outlined, laws.some_sticky,
+            shapes.shaped, model.balls.material, not self.all_diagonal, moves, near.length, joint_rows(model),
         )  # fmt: skip
-        self._find, self._close = Settled(find_pairs), Settled(some_close)
-        self._plain = self.all_diagonal and not (moves or outlined.any() or sticky.any())
+        if not first:
+            self._find, self._close = Settled(find_pairs), Settled(some_close)
+        self._plain = self.all_diagonal and not (moves or shapes.shaped or laws.some_sticky)
         return self.present
 
     @property
@@ -117,7 +163,7 @@ class BallSearch:
         while True:
             out = self._spare
             ends, on_planes = np.zeros((2, team.threads + 1), np.int64), np.zeros((team.threads, planes), np.int64)
-            deep = np.empty((team.threads, 3))
+            deep = np.empty((team.threads, 4))
             total, count = team.share(
                 self._find, near.space, near.spheres, near.listed, near.flats, self.rules, position, outlook, old,
                 out, near.span, ends, on_planes, deep,
@@ -134,7 +180,8 @@ class BallSearch:
         self._spare, self._filled = self._filled, out
         self._last, self.found = self.found, head_of(out, total, count, self._last)
         worst = int(deep[:, 1].argmax())  # the first one
-        self.deepest_here = self.found, float(deep[:, 0].max()), float(deep[worst, 1]), int(deep[worst, 2])
+        depth, _, _, wide = deep.max(axis=0).tolist()
+        self.deepest_here = self.found, depth, float(deep[worst, 1]), int(deep[worst, 2]), wide
         if self.rules.border and not self.all_diagonal:
             self._across = np.empty(total, dtype=bool)
             crossing(near.space, near.places, self.found, self._across)
@@ -150,7 +197,7 @@ class BallSearch:
     def candidates(self) -> Candidates:
         """The active pairs."""
         found = self.found
-        return Candidates(found.a, found.b, found.gap, found.kind, self._across)
+        return Candidates(found.a, found.b, found.kind, self.deepest_here[-1], self._across)
 
     def points(self, near, places) -> np.ndarray:
         """(k, 3) where the pairs in these ``places`` touch: halfway in the gap."""
@@ -171,10 +218,10 @@ class BallSearch:
     def deepest(self, model) -> Overlap:
         """The largest overlaps."""
         pairs = self.found
-        known, depth, share, k = self.deepest_here
+        known, depth, share, k, _ = self.deepest_here
         if known is not pairs:  # they have another order by now, or come from a file
-            columns = pairs.gap, pairs.first, pairs.second, pairs.balls, model.balls.radius
-            depth, share, k = deepest_pair(*columns, 0, len(pairs.gap))
+            columns = pairs.place, pairs.first, pairs.second, pairs.balls, model.balls.radius
+            depth, share, k, _ = deepest_pair(*columns, 0, len(pairs.first))
         return Overlap(depth, share, *((int(pairs.a[k]), int(pairs.b[k])) if k >= 0 else (-1, -1)))
 
     def overlaps(self, model) -> np.ndarray:
@@ -203,7 +250,7 @@ class BallSearch:
     def owes(self, model, above: float) -> bool:
         """Whether some pair has lost more than ``above`` of its smaller radius."""
         pairs = self.found
-        return bool(lost_most(pairs.lost, pairs.first, pairs.second, pairs.balls, model.balls.radius) > above)
+        return bool(lost_most(pairs.memory, pairs.first, pairs.second, pairs.balls, model.balls.radius) > above)
 
     def give_back(self, model, velocities, above, keep) -> float | None:
         """Open what contacts have lost: see `ContactSet.detect`."""
@@ -242,8 +289,10 @@ class BallSearch:
     def restore(self, checkpoint: dict) -> None:
         """Take over the memory of a checkpoint."""
         found = pair_arrays(len(checkpoint["status"]))
-        for name, array in zip(found._fields[:-1], found, strict=False):
-            array[:] = checkpoint.get(name, 0) if name in MEMORY else 0  # old files do not say what was lost
+        for array in found[:-1]:
+            array[:] = 0
+        for name in MEMORY:
+            getattr(found, name)[:] = checkpoint.get(name, 0)  # old files do not say what was lost
         self.found = found._replace(balls=int((~checkpoint["plane"]).sum()))
 
     def trial(self) -> "BallSearch":

@@ -41,7 +41,7 @@ def recover_pairs(position, inverse, pairs, which, depth, radius, keep, most, gr
     """
     shift, touched = np.zeros(position.shape), np.zeros(len(position), dtype=np.int8)
     near, given = np.empty(which.size, dtype=np.int64), np.zeros(which.size)
-    one, two, normal = pairs.a, pairs.b, pairs.normal
+    one, two, normal = pairs.a, pairs.b, pairs.place
     count, more = 0, True
     for _ in range(ROUNDS):
         moved = 0.0
