@@ -15,7 +15,7 @@ from numba.core.errors import LoweringError, TypingError
 import contactdynamics as cd
 from contactdynamics._jit import CALLS, Settled, kernel
 from contactdynamics.rigid import contact_set
-from contactdynamics.rigid.crew import DONE, Crew, enlist
+from contactdynamics.rigid.crew import DONE, SHORTEST, Crew, enlist, sleep
 from contactdynamics.rigid.fetch import shift_down
 from contactdynamics.rigid.threads import Team, meet
 
@@ -48,6 +48,18 @@ def _many(rows, arrays, meeting):
     return rows[0, 0]
 
 
+@kernel
+def _leaves(some, out, meeting):
+    """The first thread is done at once; the others look at parts of what they got for some milliseconds more."""
+    enlist(meeting)
+    if meeting.thread > 0:
+        parts = [some[:4]]
+        for k in range(40):
+            sleep(SHORTEST)
+            parts[0] = some[k : k + 4]
+            out[meeting.thread] += parts[0].sum()
+
+
 class Work:
     """A team, and what its first kernels get; Python gives out what is in ``given``."""
 
@@ -73,6 +85,16 @@ class Work:
         while len(self.team._crew._asleep) < self.team.threads - 1 and time.monotonic() < end:
             time.sleep(0.01)
         return len(self.team._crew._asleep) == self.team.threads - 1
+
+
+def test_the_first_thread_may_leave_a_kernel_before_the_others():
+    """Its arrays stay those of Python: what the others count of references ends with no one's memory."""
+    team, some, out = Team(3), np.arange(44.0), np.zeros(3)
+    counts = [sys.getrefcount(array) for array in (some, out)]
+    for _ in range(20):
+        team.share(_leaves, some, out)
+    assert out.tolist() == [0.0, *[20 * sum(4 * k + 6.0 for k in range(40))] * 2]
+    assert [sys.getrefcount(array) for array in (some, out)] == counts
 
 
 @pytest.mark.parametrize("threads", [2, 3, 5])

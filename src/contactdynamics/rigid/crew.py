@@ -76,6 +76,18 @@ def load(typing, counters, at):
     return types.int64(counters, types.int64), code
 
 
+def unowned(context, builder, kind, value):
+    """A ``value`` whose arrays have no owner: the counts of references to them end with the call that got them."""
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo, array.parent = (ir.Constant(x.type, None) for x in (array.meminfo, array.parent))
+        return array._getvalue()
+    for k, one in enumerate(kind if isinstance(kind, types.BaseTuple) else ()):
+        part = unowned(context, builder, one, builder.extract_value(value, k))
+        value = builder.insert_value(value, part, k)
+    return value
+
+
 # ---- a kernel that calls the others ----------------------------------------------------------------------------------
 
 
@@ -121,13 +133,17 @@ def _enlist(context, builder, signature, args):
 
 
 def _thunk(context, called, frame, thread):
-    """A function (frame, thread) -> status that calls the kernel ``called`` and drops its result."""
+    """A function (frame, thread) -> status that calls the kernel ``called`` and drops its result.
+
+    Its arrays have no owner: those of the first thread end with its call, which may be over before this one.
+    """
     thunk, described = ir.Function(called.module, ENLISTED, f"{called.name}.enlisted"), context.fndesc
     thunk.linkage = "internal"
     builder = ir.IRBuilder(thunk.append_basic_block())
     there = builder.bitcast(thunk.args[0], frame.as_pointer())
     flat = [builder.load(cgutils.gep_inbounds(builder, there, 0, k)) for k in range(len(frame.elements))]
-    given = list(context.get_arg_packer(described.argtypes).from_arguments(builder, flat))
+    given = context.get_arg_packer(described.argtypes).from_arguments(builder, flat)
+    given = [unowned(context, builder, kind, value) for kind, value in zip(described.argtypes, given, strict=True)]
     given[-1] = builder.insert_value(given[-1], thunk.args[1], thread)
     status, result = context.call_conv.call_function(builder, called, described.restype, described.argtypes, given)
     if context.enable_nrt:

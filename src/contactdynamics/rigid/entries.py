@@ -18,6 +18,7 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from .._jit import Settled, kernel
+from .crew import unowned
 from .equations.contract import Kind, Mobility, Plan
 
 SWEEP, MEASURE, POWERS, KNOWN, COMMON, KIND, WIDTH = range(7)  # columns of the table: addresses
@@ -50,21 +51,9 @@ def _word(context, builder, kind, array, index):
 
 
 def _loaded(context, builder, kind, pointer):
-    """The value of a Numba type at an address; references to its arrays need no count: see `_unowned`."""
+    """The value of a Numba type at an address; references to its arrays need no count: see `unowned`."""
     model = context.data_model_manager[kind]
     return model.load_from_data_pointer(builder, builder.bitcast(pointer, model.get_data_type().as_pointer()))
-
-
-def _unowned(context, builder, kind, value):
-    """A ``value`` whose arrays have no owner: the counts of references to them end with the call that got them."""
-    if isinstance(kind, types.Array):
-        array = context.make_array(kind)(context, builder, value)
-        array.meminfo, array.parent = (ir.Constant(x.type, None) for x in (array.meminfo, array.parent))
-        return array._getvalue()
-    for k, one in enumerate(kind if isinstance(kind, types.BaseTuple) else ()):
-        part = _unowned(context, builder, one, builder.extract_value(value, k))
-        value = builder.insert_value(value, part, k)
-    return value
 
 
 @intrinsic
@@ -97,7 +86,7 @@ def _write(typing, value, words, begin):
     def build(context, builder, signature, args):
         model = context.data_model_manager[value]
         pointer = _word(context, builder, words, args[1], args[2])
-        data = model.as_data(builder, _unowned(context, builder, value, args[0]))
+        data = model.as_data(builder, unowned(context, builder, value, args[0]))
         builder.store(data, builder.bitcast(pointer, model.get_data_type().as_pointer()))
         return builder.ptrtoint(pointer, ir.IntType(64))
 
