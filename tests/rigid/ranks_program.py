@@ -12,9 +12,11 @@ import numpy as np
 
 import contactdynamics as cd
 from contactdynamics import _jit
+from contactdynamics.bench import heaps
 from contactdynamics.rigid import contact_set, simulation
 from contactdynamics.rigid import ranks as processes
 from contactdynamics.rigid.ranks import team, world
+from contactdynamics.rigid.search.contract import DIAGONAL, FULL
 from contactdynamics.rigid.search.polygons import PolygonSearch
 from contactdynamics.rigid.search.touching import Touching
 
@@ -59,10 +61,10 @@ def pouring(sim):
         sim.remove(free[:: len(free) // 7])
 
 
-def scene():
+def scene(rolling=0.0):
     """A long box of disks, tilted, one end of which is driven inwards."""
     scene = cd.Scene(gravity=(1.0, -9.81))
-    scene.material("m", density=1000.0, friction=0.4, restitution=0.1)
+    scene.material("m", density=1000.0, friction=0.4, restitution=0.1, rolling=rolling)
     scene.add(cd.HalfPlane((0, 1)), material="m", fixed=True)
     scene.add(cd.HalfPlane((1, 0)), material="m", position=(-1.0, 0), motion=cd.Drive(velocity=(0.1, 0.0)))
     scene.add(cd.HalfPlane((-1, 0)), material="m", position=(0.9, 0), fixed=True)
@@ -74,9 +76,9 @@ def scene():
     return scene
 
 
-def poured(path, ranks=None, until=END, goes_on=False, **options):
+def poured(path, ranks=None, until=END, goes_on=False, rolling=0.0, **options):
     """A simulation with all that may happen, to the time ``until``, recorded; or the file there ``goes_on``."""
-    sim = cd.Simulation(scene(), time_step=H, ranks=ranks, recorders=cd.HDF5(path, every=20), **options)
+    sim = cd.Simulation(scene(rolling), time_step=H, ranks=ranks, recorders=cd.HDF5(path, every=20), **options)
     sim.before_step = pouring
     if goes_on:
         sim.restore(path)
@@ -144,18 +146,28 @@ def read_by_all(sim, alone):
         assert np.array_equal(alone.contacts.impulse, sim.contacts.impulse)
 
 
-def streams(ranks=None, **options):
-    """Two layers of disks on a floor that go past each other, so that bodies cross from process to process."""
+def streams(ranks=None, levers=False, **options):
+    """Layers of disks on a floor that go past each other, so that bodies cross from process to process.
+
+    With ``levers``, some are clusters of two, and others resist rolling.
+    """
     scene = cd.Scene(gravity=(0.0, -9.81))
     scene.material("m", density=1000.0, friction=0.3)
+    scene.material("r", density=1000.0, friction=0.3)
+    scene.contact("r", "r", friction=0.3, rolling=0.002)
     scene.add(cd.HalfPlane((0, 1)), material="m", fixed=True)
     scene.add(cd.HalfPlane((-1, 0)), material="m", position=(4.5, 0), motion=cd.Drive(velocity=(-0.2, 0.0)))
     scene.add_many(0.02, material="m", position=[(0.2 + 0.11 * k, -0.0195) for k in range(30)], fixed=True)
     rng, x = np.random.default_rng(8), 0.041 * np.arange(100)
     for layer, speed in enumerate((2.0, -2.0, 3.0)):
         place = np.stack([x, np.full(100, 0.0208 + 0.0402 * layer)], axis=1)
-        scene.add_many(rng.uniform(0.018, 0.02, 100), material="m", position=place, velocity=(speed, 0.0))
-    return cd.Simulation(scene, time_step=H, ranks=ranks, solver="nlgs", tolerance=1e-2, **options)
+        radius = rng.uniform(0.018, 0.02, 100)
+        few = 50 if levers and layer == 1 else 100
+        scene.add_many(radius[:few], material="mr"[levers and layer == 2], position=place[:few], velocity=(speed, 0.0))
+        two = cd.Cluster([0.011, 0.011], [(-0.009, 0.0), (0.009, 0.0)])
+        for at in place[few:]:
+            scene.add(two, material="r", position=at, velocity=(speed, 0.0), rotation=rng.uniform(0.0, 3.0))
+    return cd.Simulation(scene, time_step=H, ranks=ranks, **{"solver": "nlgs", "tolerance": 1e-2} | options)
 
 
 def digest(sim):
@@ -163,9 +175,9 @@ def digest(sim):
     return [array.tobytes() for array in (sim.positions, sim.rotations, sim.velocities, sim.spins)]
 
 
-def apart(ranks, alone_asks=False):
+def apart(ranks, alone_asks=False, **options):
     """Between steps a process knows some bodies alone; all of them where all ask, and at last where one alone asks."""
-    alone, sim, guests, owners = streams(), streams(ranks), 0, set()
+    alone, sim, guests, owners = streams(**options), streams(ranks, **options), 0, set()
     for step in range(95):
         alone.step(), sim.step()
         mine = sim.contact_set.apart
@@ -193,12 +205,46 @@ def apart(ranks, alone_asks=False):
         one.step(), one.step()
         one.remove(np.arange(60, 70)), one.add(cd.Disk(0.02), material="m", position=(1.0, 0.5))
         one.step()
-    assert digest(sim) == digest(alone) and sim.energy == alone.energy
+    assert digest(sim) == digest(alone) and repr(sim.energy) == repr(alone.energy)
     for all_ask in (True, False)[: 1 + alone_asks]:
         sim.step()
         if ranks.Get_rank() == 0 or all_ask:
             sim.positions.sum()
         sim.step()
+
+
+def alike(ranks):
+    """Reports, energies, bodies and contacts of all sorts of steps, some of which are hardly solved, with levers."""
+    hardly = {"tolerance": 0.3, "max_iterations": 2, "on_failure": "ignore"}
+    for options in (
+        {"penetration": "anticipate"}, {"solver": "auto", "tolerance": 1e-3, "threads": 2},
+        {"solver": "accelerated", "tolerance": 1e-4}, {"solver": "accelerated", **hardly},
+    ):  # fmt: skip
+        (alone, sim), divided = (streams(given, levers=True, **options) for given in (None, ranks)), 0
+        for step in range(130):
+            alone.step(), sim.step()
+            assert (sim.ledger.kinetic, sim.report) == (alone.ledger.kinetic, alone.report), (options, step)
+            if step % 10 == 9:
+                divided += sim.contact_set.divided
+                assert digest(sim) == digest(alone)
+                assert all(map(np.array_equal, sim.contacts, alone.contacts))
+                assert sim.contact_set.deepest(sim.model) == alone.contact_set.deepest(alone.model)
+        assert repr(sim.energy) == repr(alone.energy)
+        assert divided > 6 and min(sim.contact_set._counts[kind] for kind in (DIAGONAL, FULL)) > 20
+
+
+def spheres(ranks):
+    """Spheres that resist rolling on others that are fixed, whom not every process knows."""
+    options = {"tolerance": 1e-2, "max_iterations": 20}
+    alone, sim = (heaps.lattice(600, 3, 0.01, ranks=given, **options) for given in (None, ranks))
+    rng = np.random.default_rng(4)
+    for _ in range(4):
+        kick = rng.uniform(-1.0, 1.0, (len(sim.roster.rows), 3)) * (sim.roster.rows[:, 6:7] > 0.0)
+        for one in (alone, sim):
+            one.roster.rows[:, :3] += kick
+            one.step()
+        assert sim.contact_set.divided and sim.report == alone.report
+    assert digest(sim) == digest(alone) and repr(sim.energy) == repr(alone.energy)
 
 
 def coarse(ranks):
@@ -362,7 +408,10 @@ def main(job, *arguments):
         elif job == "read":
             read(comm, *arguments)
         elif job == "apart":
-            apart(comm, bool(arguments))
+            apart(comm, "alone" in arguments, levers="levers" in arguments)
+        elif job == "alike":
+            spheres(comm)
+            alike(comm)
         elif job == "coarse":
             coarse(comm)
         elif job == "angular":

@@ -104,6 +104,12 @@ def test_the_usual_solver_on_any_number_of_ranks_makes_the_same_file_too(tmp_pat
 
 @mpi
 @pytest.mark.slow
+def test_disks_that_resist_rolling_make_the_same_file_too(tmp_path, shared_always):
+    check_same_files(tmp_path, 2, ["moreau"], 0.05, rolling=0.002)
+
+
+@mpi
+@pytest.mark.slow
 def test_a_run_goes_on_with_other_numbers_of_ranks(tmp_path, shared_always):
     path = tmp_path / "run.h5"
     for ranks, until in ((2, 0.04), (3, 0.08)):
@@ -169,9 +175,18 @@ def test_contacts_are_read_by_all_ranks_or_by_none():
 
 @mpi
 @pytest.mark.slow
-def test_bodies_are_known_by_some_ranks_and_by_all_that_ask():
+@pytest.mark.parametrize("levers", [(), ("levers",)])
+def test_bodies_are_known_by_some_ranks_and_by_all_that_ask(levers):
     """Bodies cross from rank to rank, come and go; their bits are those of one process, and unknown ones are nan."""
-    assert "Error" not in launched(3, "apart")
+    assert "Error" not in launched(3, "apart", *levers)
+
+
+@mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_contacts_with_lever_arms_and_of_rolling_disks_are_shared_as_all_others(monkeypatch, ranks):
+    monkeypatch.setenv("MALLOC_PERTURB_", "165")  # new memory is not zero by chance
+    assert "Error" not in launched(ranks, "alike")
 
 
 @pytest.mark.slow
@@ -183,7 +198,7 @@ def test_what_contacts_lose_and_what_functions_change_on_two_ranks():
 @mpi
 def test_bodies_are_read_by_all_ranks_or_by_none():
     """After all that three ranks do in the longer tier, one rank reads alone."""
-    said = launched(2, "apart", "alone", ends=2)
+    said = launched(2, "apart", "alone", "levers", ends=2)
     assert "InputError: rank 1 makes a step while rank 0 reads bodies: the processes share the bodies" in said
     assert "AssertionError" not in said
 

@@ -320,7 +320,7 @@ class Player(RankTeam):
     def __init__(self, rank, played, own, others):
         Team.__init__(self, 1)
         self.rank, (self.table, self.barrier), self._room = rank, played, None
-        self.before = np.zeros(ALL)  # contacts of others before those of each group
+        self._names = [(True, np.zeros(ALL + 1))]  # contacts of others before those of each group
         shared = domains.Border(own[np.isin(own, np.concatenate(others))], [], np.zeros(0))
         pushed = own[~np.isin(own, np.concatenate([own[:0], *others[:rank]]))]  # the first of them answers for a body
         self._own = domains.Domains(own, (shared, shared._replace(bodies=own[:0])), pushed, None, None)

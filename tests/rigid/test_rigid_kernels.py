@@ -32,7 +32,7 @@ from contactdynamics.rigid.search.ball_contacts import WARY
 from contactdynamics.rigid.search.contract import DIAGONAL, FULL, NEAR
 from contactdynamics.rigid.space import OPEN
 from contactdynamics.rigid.step import Goal, Step
-from contactdynamics.rigid.threads import BLOCKS, Meeting, Team
+from contactdynamics.rigid.threads import Meeting, Team
 from contactdynamics.scenes.materials import (
     COHESION,
     FRICTION_1,
@@ -838,7 +838,9 @@ def test_push_and_warm_start_of_full_contacts(moment):
         assert flat(rows) == pytest.approx(u, abs=1e-9)
     rows, u = c.rows.copy(), flat(c.rows)
     order, cuts = np.arange(c.g, dtype=np.uint32), np.append(0, np.full(contract.ALL, c.g))
-    full.warm_start(rows, c.mobility, c.general, order, cuts, ALONE)
+    shares, scales = rng.uniform(size=(c.g, 2)), np.zeros(contract.ALL)
+    scale = full.warm_start(rows, c.mobility, c.general, order, cuts, shares, scales, ALONE)
+    assert scale == pytest.approx(shares[:, 0].sum())
     for q in range(c.g):
         u = u + c.inverse_mass @ dense[c.m + q].T @ [*c.general.impulse[q], *c.general.moment[q]]
     assert flat(rows) == pytest.approx(u, abs=1e-10)
@@ -1066,8 +1068,11 @@ def test_works(moment):
     cones = np.zeros((contract.ALL, 2))
     columns = step, c.rows, sim.bodies.kind, kept, c.simple, c.mobility.kappa
     diagonal_books.keep_contacts(*columns, -1.0, got, cuts, parts, cones, ALONE)
-    parts = np.zeros((BLOCKS, len(got) + 1, 4))
-    full.book_contacts(c.before, c.rows, sim.bodies, none, c.h, c.pairs.law, kept.lost, c.general, got, parts, ALONE)
+    order, cuts = np.arange(c.g, dtype=np.uint32)[::-1].copy(), np.arange(contract.ALL + 1) * c.g // contract.ALL
+    parts = np.zeros((contract.ALL, len(got) + 1, 4))
+    full.book_contacts(
+        c.before, c.rows, sim.bodies, none, c.h, c.pairs.law, kept.lost, c.general, got, order, cuts, parts, ALONE
+    )
     assert got == pytest.approx(expected, abs=1e-12)
 
 

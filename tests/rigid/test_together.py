@@ -265,7 +265,7 @@ def test_the_graph_is_that_of_the_contact_problem(d, kind, rng):
     trial = state.contact_set.trial()
     trial.detect(model, step, rows)
     mobility = trial.mobility(model)
-    scale = trial.fill(model, step, rows, mobility)
+    scale, _ = trial.fill(model, step, rows, mobility)
     written, _ = trial.explicit(step.free, d)
     graph, cones, _ = together.Together()._graph(together.linked(written), step.free, mobility, d)
     rho = cones.rho

@@ -12,10 +12,10 @@ from ..scenes.shapes.balls import HalfPlane, Plane
 SMALL, LARGE, GRAVITY, FRICTION = 0.125, 0.25, 981.0, 0.4  # the grains of the papers' pile; cm, g, s
 
 
-def _scene(dimension: int, floor: float) -> Scene:
+def _scene(dimension: int, floor: float, rolling: float = 0.0) -> Scene:
     scene = Scene(gravity=(0.0,) * (dimension - 1) + (-GRAVITY,))
     scene.material("grain", density=1.0)
-    scene.contact("grain", "grain", friction=FRICTION)
+    scene.contact("grain", "grain", friction=FRICTION, rolling=rolling)
     up = (0.0,) * (dimension - 1) + (1.0,)
     wall = Plane(up) if dimension == 3 else HalfPlane(up)
     scene.add(wall, material="grain", position=tuple(floor * x for x in up), fixed=True)
@@ -78,8 +78,11 @@ def simulation(heap: dict, **options) -> Simulation:
     return Simulation(scene, **({"time_step": 2e-4, "on_failure": "ignore", "check": False} | options))
 
 
-def lattice(n: int, layers: int = 8, **options) -> Simulation:
-    """About ``n`` equal spheres in ``layers``, each in the pit of four others; the lowest layer is fixed."""
+def lattice(n: int, layers: int = 8, rolling: float = 0.0, **options) -> Simulation:
+    """About ``n`` equal spheres in ``layers``, each in the pit of four others; the lowest layer is fixed.
+
+    ``rolling``: the length by which they resist rolling, m.
+    """
     side = max(layers + 1, round(math.sqrt(n / layers) + layers / 2))
     d = 2 * LARGE
     blocks = []
@@ -87,7 +90,7 @@ def lattice(n: int, layers: int = 8, **options) -> Simulation:
         k = np.arange(side - layer) * d + 0.5 * layer * d
         x, y = np.meshgrid(k, k, indexing="ij")
         blocks.append(np.stack([x, y, np.full_like(x, layer * d / math.sqrt(2))], -1).reshape(-1, 3))
-    scene = _scene(3, -10.0)
+    scene = _scene(3, -10.0, rolling)
     scene.add_many(LARGE, material="grain", position=blocks[0], fixed=True)
     free = np.concatenate(blocks[1:])
     scene.add_many(LARGE, material="grain", position=free[np.lexsort(free.T)])

@@ -81,7 +81,7 @@ class ContactSet(Kinds):
     def look(self, model, step: Step, rows) -> None:
         """Find the active contacts at the present positions."""
         team = self._lookers(rows)
-        self._cut(len(model.balls.radius))
+        self._cut(model.balls.body)
         if self.apart is None:
             self.near.look(model, rows, step.h, step.anticipate, team)
         else:
@@ -99,8 +99,9 @@ class ContactSet(Kinds):
         """Those of this process."""
         return team.alike if team.several else team
 
-    def _cut(self, balls: int) -> None:
+    def _cut(self, body: np.ndarray) -> None:
         """Which balls are looked at here: all, unless processes share contacts, as many as the last step had."""
+        balls = len(body)
         size = balls if self._last_count is None else self._last_count
         shared = (
             self.team.several
@@ -111,7 +112,7 @@ class ContactSet(Kinds):
             self._division, self._apart, self.near.any = self.team.division(), self.team.apart(self), self.team.any
         if self.divided and not (shared and self._division.fits(balls)):
             self.whole()
-        self.near.span, self.near.shares = self._division.span(balls) if shared else ((0, balls), ())
+        self.near.span, self.near.shares = self._division.span(body) if shared else ((0, balls), ())
         self._shared = shared
 
     def _find(self, model, outlook: Outlook, team: Team) -> int:
@@ -121,7 +122,7 @@ class ContactSet(Kinds):
         for search in self.searches:
             self._counts |= search.find(model, self.near, outlook, team)
         if self._shared:
-            self._counts = {DIAGONAL: self._division.tell_found(self.searches[0])}
+            self._counts = self._division.tell_found(self.searches[0], self._counts)
             self.team.divided = True
         return sum(self._counts.values())
 
@@ -142,8 +143,8 @@ class ContactSet(Kinds):
             return
         self.team.ask_all("reads contacts")
         self._apart.gather()
-        if self._swept_apart:
-            self._division.whole_contacts(self._active[0])
+        for equations in self._active if self._swept_apart else ():
+            self._division.whole_contacts(equations)
         self._swept_apart = self.team.divided = False
         self._kinds_of_search[0].found = self._division.whole_pairs(self._kinds_of_search[0].found)
 
@@ -195,8 +196,10 @@ class ContactSet(Kinds):
     def mobility(self, model) -> Mobility:
         """What impulses do to the bodies at their present orientation."""
         b = model.bodies
-        inverse = np.empty((len(b.mass) if self.turned else 0, 3, 3))
-        if self.turned:
+        inverse = np.zeros((len(b.mass) if self.turned else 0, 3, 3))
+        if self.turned and self.apart is not None:
+            self.apart.invert(self.apart.known, inverse, model.dimension)
+        elif self.turned:
             motion.invert_inertia(b.kind, b.inertia, b.orientation, model.dimension, inverse, b.held)
         linear = self._linear if self.cell_mass is None else np.concatenate([self._linear, self.cell_mass])
         return Mobility(inverse, motion.KAPPA[model.dimension], model.dimension, linear, self.near.length)
@@ -212,17 +215,23 @@ class ContactSet(Kinds):
         second = np.concatenate([search.second_bodies(model) for search in self.searches])
         return slices(self._wrapped(model), second, self.near.reach)
 
-    def fill(self, model, step: Step, rows, mobility: Mobility, whole: bool = True) -> float:
-        """The equations of the active contacts, with the first guess added to ``rows``; returns sum (rho b)^2.
+    def fill(self, model, step: Step, rows, mobility=None, whole: bool = True) -> tuple[float, Mobility]:
+        """The equations of the active contacts, with the first guess added to ``rows``; sum (rho b)^2 and the mobility.
 
         Unless they must be ``whole``, each process may have those alone that it sweeps.
         """
         counts = self._counts
         self._swept_apart, self._last_count = False, sum(counts.values())
-        if self.divided:
-            if not whole and self.team.of(self._last_count, SMALL).several:
-                return self._fill_own(model, step, rows, mobility)
+        apart = self.divided and not whole and self.team.of(self._last_count, SMALL).several
+        if self.divided and not apart:
             self.whole()
+        mobility = self.mobility(model) if mobility is None else mobility
+        fill = self._fill_own if apart else self._fill_all
+        return fill(model, step, rows, mobility), mobility
+
+    def _fill_all(self, model, step: Step, rows, mobility: Mobility) -> float:
+        """`fill` of all contacts."""
+        counts = self._counts
         plans = tuple([equations.make_room(counts.get(equations.number, 0)) for equations in self.equations])
         self._active = [equations for equations in self.equations if equations.count]
         self._homes = [self._home[equations.number] for equations in self._active]
@@ -259,17 +268,27 @@ class ContactSet(Kinds):
 
     def _fill_own(self, model, step: Step, rows, mobility: Mobility) -> float:
         """`fill` of the contacts that this process sweeps, which it gets from those that have found them."""
-        only, search, team, division = self.equations[0], self.searches[0], self.team, self._division
-        self._active, self._homes, self._team, self.count = [only], [search], team, division.count
-        place, tray_, apart = model.bodies.position, self._tray_of(rows, team), self._apart
+        search, team, division, apart = self.searches[0], self.team, self._division, self._apart
+        self._active = [equations for equations in self.equations if self._counts[equations.number]]
+        self._homes, self._team, self.count = [search] * len(self._active), team, division.count
+        place, tray_ = model.bodies.position, self._tray_of(rows, team)
         division.cut(place, rows, apart.known, self.near.reach, search.found, tray_, tray_.counts.shape[1], team.alike)
         mine = division.send_out(search.found, tray_.home, apart)
-        plans, candidates = (only.make_room(len(mine.a)),), (Candidates(mine.a, mine.b, mine.kind, 0.0),)
+        if self.turned:
+            apart.welcome(mine, mobility)
+        plans = tuple([e.make_room(int(np.count_nonzero(mine.kind == e.number))) for e in self.equations])
+        candidates = (Candidates(mine.a, mine.b, mine.kind, 0.0),)
         team.alike.share(self._arrange_own, candidates, division.slabs.count, plans, self._numbers, tray_, rows)
-        team.take(apart.domains(mine.a, mine.b, tray_), division.slabs.cuts - plans[0].cuts)
-        team.tell_idle([division.slabs.cuts])
+        cuts = {e.number: division.slabs.cuts[e.number] for e in self._active}
+        ahead = {e.number: cuts[e.number] - e.kind.plan.cuts for e in self._active}
+        own = apart.domains(mine.a, mine.b, tray_)
+        numbers = {e.number: mine.source[mine.kind == e.number] for e in self._active if not e.in_order}
+        team.take(own, [(e.in_order, ahead[e.number] if e.in_order else numbers[e.number]) for e in self._active])
+        team.tell_idle(list(cuts.values()))
         self._swept_apart, self._as_found = True, None
-        scale = only.fill(model, self.near, mine, step, rows, mobility, team)
+        scale = 0.0
+        for equations in self._active:
+            scale += equations.fill(model, self.near, mine, step, rows, mobility, team)
         division.forget_places(search.found)
         return scale
 
@@ -278,10 +297,11 @@ class ContactSet(Kinds):
 
         Impulses and status are kept; if they are ``booked`` next and nobody looks at them before, by `book`.
         """
-        framed, sweeps, steps, mobility = 0.0, 0, 0, self.mobility(model)
+        framed, sweeps, steps, mobility = 0.0, 0, 0, None
         while True:
             begin = clock()
-            scale = self.fill(model, step, rows, mobility, settings.own is not None)
+            known = None if self.team.several else mobility  # another process may know more bodies by now
+            scale, mobility = self.fill(model, step, rows, known, settings.own is not None)
             framed += clock() - begin
             if self.count:
                 kinds = tuple([equations.kind for equations in self._active])
@@ -313,12 +333,14 @@ class ContactSet(Kinds):
     def _gathered(self, filled: Filled) -> Filled:
         """The same with the contacts of all processes, from now on known everywhere."""
         self.whole()
-        return filled._replace(kinds=(self._active[0].kind,), team=self._team.alike, gather=None)
+        kinds, mobility = tuple([equations.kind for equations in self._active]), self.mobility(filled.model)
+        return filled._replace(kinds=kinds, mobility=mobility, team=self._team.alike, gather=None)
 
     def _place(self, found) -> int:
         """The place of the worst contact of a solution among all, as the user has them."""
         if self._swept_apart:
-            return self._division.number_of(self._active[0], found.worst)
+            before = sum([self._counts[e.number] for e in self._active[: found.kind]])
+            return before + self._division.rank_of(self._active[found.kind], found.worst, self.searches[0].found)
         return sum([e.count for e in self._active[: found.kind]]) + self._active[found.kind].rank(found.worst)
 
     def _store(self, rows, mobility: Mobility, tolerance: float) -> float:

@@ -135,7 +135,8 @@ def factors(sums):
 @kernel
 def known_of_kind(place, begin, end, group, sums):
     """`add_known` of the kind at a ``place``."""
-    return add_known(there(place).contacts, begin, end, group, sums)
+    kind = there(place)
+    return add_known(kind.contacts, kind.plan.order, begin, end, group, sums)
 
 
 @kernel

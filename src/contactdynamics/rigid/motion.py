@@ -160,30 +160,36 @@ def relax(rows, kind, mass, inertia, orientation, force, torque, gravity, h, loa
 
 
 @kernel
+def invert_one(i, kind, inertia, orientation, dimension, out, held):
+    """`invert_inertia` of body ``i``."""
+    out[i] = 0.0
+    if kind[i] != FREE:
+        return
+    if held[i] >= 8:
+        axis = axle(held[i])
+        if axis >= 0:
+            out[i, axis, axis] = 1.0 / about_axis(orientation[i], inertia[i], axis)
+        return
+    if dimension == 2:
+        out[i, 2, 2] = 1.0 / inertia[i, 2]
+        return
+    for k in range(3):
+        x, y, z = rotate(orientation[i], 1.0 * (k == 0), 1.0 * (k == 1), 1.0 * (k == 2))
+        f = 1.0 / inertia[i, k]
+        out[i, 0, 0] += f * x * x
+        out[i, 0, 1] += f * x * y
+        out[i, 0, 2] += f * x * z
+        out[i, 1, 1] += f * y * y
+        out[i, 1, 2] += f * y * z
+        out[i, 2, 2] += f * z * z
+    out[i, 1, 0], out[i, 2, 0], out[i, 2, 1] = out[i, 0, 1], out[i, 0, 2], out[i, 1, 2]
+
+
+@kernel
 def invert_inertia(kind, inertia, orientation, dimension, out, held):
     """Inverse inertia (N, 3, 3) in space, of the free turning; zero where there is none, z alone in two dimensions."""
     for i in range(kind.size):
-        out[i] = 0.0
-        if kind[i] != FREE:
-            continue
-        if held[i] >= 8:
-            axis = axle(held[i])
-            if axis >= 0:
-                out[i, axis, axis] = 1.0 / about_axis(orientation[i], inertia[i], axis)
-            continue
-        if dimension == 2:
-            out[i, 2, 2] = 1.0 / inertia[i, 2]
-            continue
-        for k in range(3):
-            x, y, z = rotate(orientation[i], 1.0 * (k == 0), 1.0 * (k == 1), 1.0 * (k == 2))
-            f = 1.0 / inertia[i, k]
-            out[i, 0, 0] += f * x * x
-            out[i, 0, 1] += f * x * y
-            out[i, 0, 2] += f * x * z
-            out[i, 1, 1] += f * y * y
-            out[i, 1, 2] += f * y * z
-            out[i, 2, 2] += f * z * z
-        out[i, 1, 0], out[i, 2, 0], out[i, 2, 1] = out[i, 0, 1], out[i, 0, 2], out[i, 1, 2]
+        invert_one(i, kind, inertia, orientation, dimension, out, held)
 
 
 @kernel(inline=True)

@@ -105,7 +105,7 @@ def contact_problem(state: State, rest: bool, slack: float) -> ContactProblem:
     else:
         model, rows, step = next_step(state, slack)
     trial.look(model, step, rows)
-    trial.fill(model, step, rows, trial.mobility(model))
+    trial.fill(model, step, rows)
     b, d, inverse = model.bodies, model.dimension, np.empty((len(rows), 3, 3))
     motion.invert_inertia(b.kind, b.inertia, b.orientation, d, inverse, b.held)
     return assembly.assemble(b, step.free, inverse, *trial.explicit(step.free, d), d)

@@ -152,7 +152,7 @@ def tally(restrained: Restrained, sums, pushes, sign: float) -> bool:
     for at, contacts in enumerate(some):
         measure(rows, mobility, kinds, at, *contacts, found[at])
     if team.divided:
-        found[:, :, 2] += team.before * (found[:, :, 8] > 0.0)  # the worst, by its place in the order of one process
+        team.as_one(found[:, :, 2], found[:, :, 8] > 0.0, slice(0, ALL))
         team.add_up(found)
     well = [enter(found[at], sums[at], sign) for at in range(len(some))]
     sizes = team.by_rows(bodies, pushes_of(rows, free, bodies)) if team.divided else pushes_of(rows, free, bodies)

@@ -48,7 +48,7 @@ class Cellular(Parted, Full):
         self._pairs, balls, places = as_pairs(model, near, self._part(touches))
         met = Met(near.space, self._pairs, balls, model.planes, places)
         scale = self._begin(model, met, step, rows, mobility, team)
-        self.ahead = not self.active.bound[:, 2:].any()  # no glue, no moments
+        self._look(bool(self.active.bound[:, 2:].any()), team)  # glue and moments are not extrapolated
         return scale
 
     def store(self, touches, rows, mobility, tolerance, team) -> tuple[float, float]:

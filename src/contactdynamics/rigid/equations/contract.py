@@ -152,9 +152,9 @@ class Kernels(NamedTuple):
     ``add_powers(free, rows, contacts, some, group, sums)`` adds P . (U - r), P . (U - U_free) and |P| |U - r| of the
     contacts ``some`` to the ``sums`` (G, 3) of their groups; ``group`` (N,) has the group of each body, one that does
     not move freely has none, -1.
-    ``add_known(contacts, begin, end, group, sums)``, where there is one, says that `measure` leaves P . (U - r) with
-    the contacts; it adds that of those from ``begin`` on, before ``end``, to the ``sums`` (G, 2) of their groups, with
-    sign and without. Contacts stand in the order of the sweeps then.
+    ``add_known(contacts, order, begin, end, group, sums)``, where there is one, says that `measure` leaves P . (U - r)
+    with the contacts; it adds that of those in the ``order`` of the sweeps from ``begin`` on, before ``end``, to the
+    ``sums`` (G, 2) of their groups, with sign and without.
     ``store(rows, contacts, kappa, tolerance, found)`` and ``separations(rows, contacts)`` are verbs of `Equations`.
     """
 
@@ -184,10 +184,10 @@ def add_powers(free, rows, contacts, some, group, sums):
     return KERNELS[type(contacts)].add_powers(free, rows, contacts, some, group, sums)
 
 
-def add_known(contacts, begin, end, group, sums):
+def add_known(contacts, order, begin, end, group, sums):
     """Powers that `measure` has left with these ``contacts``: see `Kernels`; whether it does."""
     chosen = KERNELS[type(contacts)].add_known
-    return contacts.a.size == 0 if chosen is None else chosen(contacts, begin, end, group, sums)
+    return contacts.a.size == 0 if chosen is None else chosen(contacts, order, begin, end, group, sums)
 
 
 @overload(sweep)
@@ -209,11 +209,11 @@ def _compiled_powers(free, rows, contacts, some, group, sums):
 
 
 @overload(add_known)
-def _compiled_known(contacts, begin, end, group, sums):
+def _compiled_known(contacts, order, begin, end, group, sums):
     chosen = KERNELS[contacts.instance_class].add_known
     if chosen is None:
-        return lambda contacts, begin, end, group, sums: contacts.a.size == 0
-    return lambda contacts, begin, end, group, sums: chosen(contacts, begin, end, group, sums)
+        return lambda contacts, order, begin, end, group, sums: contacts.a.size == 0
+    return lambda contacts, order, begin, end, group, sums: chosen(contacts, order, begin, end, group, sums)
 
 
 START = 0.0, 0.0, -1, -1.0, 0.0, 0.0, 0.0, 0  # of the sums of `measure`, before the first contact

@@ -76,8 +76,11 @@ def add_powers(free, rows, contacts, some, group, sums):
 
 
 @kernel
-def add_known(contacts, begin, end, group, sums):
-    """Add the powers that `measure_contacts` has left to the ``sums`` (G, 2) of their groups: see `Kernels`."""
+def add_known(contacts, order, begin, end, group, sums):
+    """Add the powers that `measure_contacts` has left to the ``sums`` (G, 2) of their groups: see `Kernels`.
+
+    Contacts stand in the ``order`` of the sweeps.
+    """
     one, two, power, at, total, size = contacts.a, contacts.b, contacts.power, np.int32(-1), 0.0, 0.0
     for k in range(np.uint64(begin), np.uint64(end)):
         g = group[one[k]]
@@ -101,7 +104,7 @@ KERNELS[DiagonalContacts] = Kernels(
 class Diagonal(Held):
     """The diagonal contacts of a scene: see `Equations`."""
 
-    number, ahead, able = DIAGONAL, True, True
+    number, ahead, able, in_order = DIAGONAL, True, True, True
     arrays, more, kernels = staticmethod(diagonal_contacts), (1.03, 16), KERNELS[DiagonalContacts]
     unknowns = 4  # three and a spare one: rows of four are read at once
     filling, memory = staticmethod(fill_contacts), staticmethod(kept)

@@ -20,7 +20,7 @@ from ..crew import enlist
 from ..search.contract import FULL
 from ..search.pairs import GAP, LOST, Pairs, kept, pair_size
 from ..space import image
-from ..threads import BLOCKS, block, meet, part
+from ..threads import own_part, part, share_out
 from .contract import (
     ALL,
     GROUPS,
@@ -31,6 +31,7 @@ from .contract import (
     Kernels,
     holds_static,
     local_frame,
+    own_groups,
     sinking_speed,
     tallied,
     target_velocity,
@@ -66,6 +67,7 @@ class FullContacts(NamedTuple):
     sink: np.ndarray  # (m,) speed below the target that the solver may leave to this contact, m/s
     status: np.ndarray  # (m,)
     image: np.ndarray  # (m, 3) S / l of a contact across the border of a cell that moves, else 0
+    power: np.ndarray  # (m,) P . (U - r) and that of the moment, as the residual was last measured, J
 
 
 def full_contacts(room: int) -> FullContacts:
@@ -73,8 +75,9 @@ def full_contacts(room: int) -> FullContacts:
     rows = [np.empty(room, dtype=np.uint32) for _ in range(3)]
     shapes = ((3, 3), (3,), (3,), (3,), (3,), (3,), (6,), (6, 6), ())
     return FullContacts(
-        *rows, *(np.zeros((room, *shape)) for shape in shapes), np.zeros(room, dtype=np.int8), np.zeros((room, 3))
-    )
+        *rows, *(np.zeros((room, *shape)) for shape in shapes), np.zeros(room, dtype=np.int8), np.zeros((room, 3)),
+        np.zeros(room),
+    )  # fmt: skip
 
 
 @kernel
@@ -86,12 +89,12 @@ def carried_axis(pairs, k, balls, planes, orientation, axes, out):
 
 
 @kernel
-def fill_some(space, pairs, shapes, bodies, rules, step, mobility, out, where):
+def fill_some(space, pairs, shapes, bodies, rules, step, mobility, out, shares, where):
     """Fill ``out`` with the full contacts of some pairs: see `fill_contacts`.
 
     ``where``: the first pair, that after the last one, and the row of the first contact.
     """
-    (balls, planes, places), (laws, axes), (begin, end, found), scale = shapes, rules, where, 0.0
+    (balls, planes, places), (laws, axes), (begin, end, found) = shapes, rules, where
     first, second, place = pairs.first, pairs.second, pairs.place
     dimension, h, length = mobility.dimension, step.h, mobility.length
     u_before, u_free, axis = np.empty(3), np.empty(3), np.empty(3)
@@ -138,7 +141,7 @@ def fill_some(space, pairs, shapes, bodies, rules, step, mobility, out, where):
         mean = out.delassus[found, 0, 0] + out.delassus[found, 1, 1]
         mean += out.delassus[found, 2, 2] if dimension == 3 else 0.0
         rho = dimension / mean
-        scale += (rho * (u_free[0] - r)) ** 2
+        scale = (rho * (u_free[0] - r)) ** 2
         for i in range(3):
             out.impulse[found, i] = 0.0
             out.moment[found, i] = 0.0
@@ -148,32 +151,23 @@ def fill_some(space, pairs, shapes, bodies, rules, step, mobility, out, where):
             if i > 0:
                 out.target[found, i] = -rule[TAU] * u_before[i]
                 scale += (rho * (u_free[i] - out.target[found, i])) ** 2
+        shares[found, 0] = scale
         found += 1
-    return scale
 
 
 @kernel
-def fill_contacts(space, pairs, shapes, bodies, rules, step, mobility, out, scales, meeting):
-    """Fill ``out`` with the full contacts of the pairs, each thread those of some blocks of them.
+def fill_contacts(space, pairs, shapes, bodies, rules, step, mobility, out, shares, meeting):
+    """Fill ``out`` with the full contacts of the pairs, each thread those of a part of them.
 
-    ``shapes``: balls, planes, and the places (S, 3) of the balls in space; ``rules``: laws and their axes. Returns the
-    sum of (rho b)^2, block by block in ``scales`` (BLOCKS,).
+    ``shapes``: balls, planes, and the places (S, 3) of the balls in space; ``rules``: laws and their axes. The first
+    column of the ``shares`` gets (rho b)^2 of each contact.
     """
     enlist(meeting)
-    first, after = part(BLOCKS, meeting)
-    found, at = 0, 0
-    for part_ in range(first, after):
-        begin, end = block(pairs.kind.size, part_)
-        while at < begin:
-            found += pairs.kind[at] == FULL
-            at += 1
-        where = begin, end, found
-        scales[part_] = fill_some(space, pairs, shapes, bodies, rules, step, mobility, out, where)
-    meet(meeting, step.free)
-    scale = 0.0
-    for part_ in range(BLOCKS):
-        scale += scales[part_]
-    return scale
+    begin, end = part(pairs.kind.size, meeting)
+    found = 0
+    for k in range(begin):
+        found += pairs.kind[k] == FULL
+    fill_some(space, pairs, shapes, bodies, rules, step, mobility, out, shares, (begin, end, found))
 
 
 @kernel
@@ -204,25 +198,37 @@ def push(rows, mobility, a, b, frame, arm_a, arm_b, image, p, m):
 
 
 @kernel
-def push_some(rows, mobility, contacts, some):
-    """Add the impulses and moments of the contacts ``some`` to the velocities."""
+def push_some(rows, mobility, contacts, some, shares):
+    """Add the impulses and moments of the contacts ``some`` to the velocities; the sum of their ``shares``."""
+    scale = 0.0
     for at in range(some.size):
         k = some[at]
         push(rows, mobility, contacts.a[k], contacts.b[k], contacts.frame[k], contacts.arm_a[k],
              contacts.arm_b[k], contacts.image[k], contacts.impulse[k], contacts.moment[k])  # fmt: skip
+        scale += shares[k, 0]
+    return scale
 
 
 @kernel
-def warm_start(rows, mobility, contacts, order, cuts, meeting):
-    """Add the impulses and moments that the contacts start with to the velocities, group by group as in a sweep."""
+def warm_start(rows, mobility, contacts, order, cuts, shares, scales, meeting):
+    """Add the impulses and moments that the contacts start with to the velocities, group by group as in a sweep.
+
+    Returns the sum of the first column of their ``shares``, by group in ``scales`` (ALL,).
+    """
     enlist(meeting)
-    first, after = part(GROUPS, meeting)
+    first, after = own_part(meeting, GROUPS)
     for parity in range(2):
-        begin, end = cuts[parity * GROUPS + first], cuts[parity * GROUPS + after]
-        push_some(rows, mobility, contacts, order[begin:end])
-        meet(meeting, rows)
+        for group in range(parity * GROUPS + first, parity * GROUPS + after):
+            some = order[cuts[group] : cuts[group + 1]]
+            scales[group] = push_some(rows, mobility, contacts, some, shares)
+        share_out(meeting, rows, parity)
+    scale = 0.0
     if meeting.thread == 0:
-        push_some(rows, mobility, contacts, order[cuts[SHARED] : cuts[ALL]])
+        some = order[cuts[SHARED] : cuts[ALL]]
+        scales[SHARED] = push_some(rows, mobility, contacts, some, shares)
+        for group in range(ALL):
+            scale += scales[group]
+    return scale
 
 
 @kernel
@@ -270,11 +276,12 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         stiff = mean / dimension
         rho = 1.0 / stiff
         contact_velocity(rows, contacts, k, u)
-        square = 0.0
+        square, power = 0.0, 0.0
         for c in range(3):
             u[c] -= contacts.target[k, c]
             p[c] = contacts.impulse[k, c]
             square += p[c] * p[c]
+            power += p[c] * u[c]
         open_ = square == 0.0 and u[0] >= 0.0
         held = bound[5] > 0.0 and p[0] < 0.0
         p[0] += 0.0 if open_ else bound[4]
@@ -288,6 +295,8 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         if bound[2] > 0.0 or bound[3] > 0.0:
             relative_spin(rows, contacts.a[k], contacts.b[k], contacts.frame[k], t)
             share += moment_error(w, t, bound, contacts.impulse[k, 0], m) * stiff
+            power += m[0] * t[0] + m[1] * t[1] + m[2] * t[2]
+        contacts.power[k] = power
         product = 0.0
         if not open_ and not held:
             slide = np.sqrt((bound[0] * u[1]) ** 2 + (bound[1] * u[2]) ** 2)
@@ -301,14 +310,12 @@ def measure_contacts(rows, mobility, contacts, some, shares):
 
 
 @kernel
-def store_contacts(rows, contacts, kappa, tolerance, pairs):
-    """Store status, impulse and moment in the pairs; a contact on its cone sticks where it hardly slips.
-
-    Returns the largest violation of a cone and the sum of |P|^2.
-    """
+def store_some(rows, contacts, some, tolerance, pairs):
+    """Store status, impulse and moment of the contacts ``some`` in the pairs; see `store_groups`."""
     cone, size = 0.0, 0.0
     u = np.empty(3)
-    for k in range(contacts.pair.size):
+    for at in range(some.size):
+        k = some[at]
         pair, frame, p, m = contacts.pair[k], contacts.frame[k], contacts.impulse[k], contacts.moment[k]
         if contacts.status[k] == SLIDING and p[0] > 0.0:
             contact_velocity(rows, contacts, k, u)
@@ -329,6 +336,31 @@ def store_contacts(rows, contacts, kappa, tolerance, pairs):
 
 
 @kernel
+def store_contacts(rows, contacts, kappa, tolerance, pairs):
+    """`store_some` of all contacts."""
+    return store_some(rows, contacts, np.arange(contacts.pair.size), tolerance, pairs)
+
+
+@kernel
+def store_groups(rows, contacts, tolerance, pairs, order, cuts, parts, meeting):
+    """Store status, impulse and moment in the pairs; a contact on its cone sticks where it hardly slips.
+
+    Returns the largest violation of a cone and the sum of |P|^2: group by group, in ``parts`` (ALL, 2).
+    """
+    enlist(meeting)
+    for parity in range(2):
+        first, after = own_groups(meeting, parity)
+        for k in range(first, after):
+            some = order[cuts[k] : cuts[k + 1]]
+            parts[k, 0], parts[k, 1] = store_some(rows, contacts, some, tolerance, pairs)
+    share_out(meeting, rows, 0)
+    cone, size = 0.0, 0.0
+    for k in range(ALL):
+        cone, size = max(cone, parts[k, 0]), size + parts[k, 1]
+    return cone, size
+
+
+@kernel
 def separations(rows, contacts):
     """U_n (m,) of the contacts."""
     out, u = np.empty(contacts.pair.size), np.empty(3)
@@ -340,24 +372,42 @@ def separations(rows, contacts):
 
 @kernel
 def add_powers(free, rows, contacts, some, group, sums):
-    """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them."""
+    """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them.
+
+    Those of a contact at once: processes add them up for each other.
+    """
     u, f, s, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    for at in range(some.size):
-        k = some[at]
+    for n in range(some.size):
+        k = some[n]
         a, b, frame = contacts.a[k], contacts.b[k], contacts.frame[k]
-        one = sums[group[a] if rows[a, 6] > 0.0 else group[b]]
+        at, power, change, size = group[a] if rows[a, 6] > 0.0 else group[b], 0.0, 0.0, 0.0
         contact_velocity(rows, contacts, k, u)
         contact_velocity(free, contacts, k, f)
         relative_spin(rows, a, b, frame, s)
         relative_spin(free, a, b, frame, t)
         for c in range(3):
             p, m, left = contacts.impulse[k, c], contacts.moment[k, c], u[c] - contacts.target[k, c]
-            one[0] += p * left + m * s[c]
-            one[1] += p * (u[c] - f[c]) + m * (s[c] - t[c])
-            one[2] += abs(p * left) + abs(m * s[c])
+            power += p * left + m * s[c]
+            change += p * (u[c] - f[c]) + m * (s[c] - t[c])
+            size += abs(p * left) + abs(m * s[c])
+        sums[at, 0] += power
+        sums[at, 1] += change
+        sums[at, 2] += size
 
 
-KERNELS[FullContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers)
+@kernel
+def add_known(contacts, order, begin, end, group, sums):
+    """Add the powers that `measure_contacts` has left to the ``sums`` (G, 2) of their groups: see `Kernels`."""
+    for n in range(begin, end):
+        k = order[n]
+        at = group[contacts.a[k]]
+        at = at if at >= 0 else group[contacts.b[k]]
+        sums[at, 0] += contacts.power[k]
+        sums[at, 1] += abs(contacts.power[k])
+    return True
+
+
+KERNELS[FullContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers, add_known)
 
 
 class Met(NamedTuple):
@@ -378,32 +428,35 @@ class Full(Held):
     opens the contacts of a block on three legs.
     """
 
-    number, ahead = FULL, False
+    number, ahead, able = FULL, False, True
     arrays, unknowns, kernels = staticmethod(full_contacts), 6, KERNELS[FullContacts]
     memory = staticmethod(kept)
 
-    @property
-    def able(self) -> bool:
-        """No tension, no moments."""
-        return not self.active.bound[:, [2, 3, 5]].any()
-
     def fill(self, model, near, pairs, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        if not self.count:
+        if not self.count and not team.several:
             return 0.0
         met = Met(near.space, pairs, model.balls, model.planes, near.places)
         scale = self._begin(model, met, step, rows, mobility, team)
-        self.ahead = self._is_light(model, mobility)
+        self._look(not self._is_light(model, mobility), team)
         return scale
 
     def _begin(self, model, met: Met, step, rows, mobility, team) -> float:
         """Fill the contacts of what was ``met``, and add the first guess; the sum of (rho b)^2."""
-        rules, scales = (model.laws, model.law_axes), np.empty(BLOCKS)
-        scale = team.share(
-            fill_contacts, met.space, met.pairs, met[2:], model.bodies, rules, step, mobility, self.active, scales
+        rules, scales, (order, cuts, _, _, shares, _) = (model.laws, model.law_axes), np.zeros(ALL), self._plan
+        team.alike.share(
+            fill_contacts, met.space, met.pairs, met[2:], model.bodies, rules, step, mobility, self.active, shares
         )
-        team.share(warm_start, rows, mobility, self.active, self._plan.order, self._plan.cuts)
-        return scale
+
+        def exchange(parity):
+            team.pass_on(rows, parity, *((scales,) if parity else ()))
+
+        return team.split(exchange, warm_start, rows, mobility, self.active, order, cuts, shares, scales)
+
+    def _look(self, heavy: bool, team) -> None:
+        """Whether contacts may be extrapolated, not where some are ``heavy``; and `together` knows their laws."""
+        told = team.count(heavy, bool(self.active.bound[:, [2, 3, 5]].any()))  # tension and moments
+        self.ahead, self.able = (not any(column) for column in zip(*told, strict=True))
 
     def _is_light(self, model, mobility) -> bool:
         """Whether all contacts are those of balls or of walls that do not turn, with Coulomb's law."""
@@ -414,15 +467,31 @@ class Full(Held):
         heavy = bodies[~model.bodies.simple[bodies]]
         return not mobility.inverse[heavy].any()
 
+    def store(self, found, rows, mobility, tolerance, team) -> tuple[float, float]:
+        """Keep impulse, moment and status with those ``found``; the largest distance to a cone and sum |P|^2."""
+        stored, parts = self.memory(found), np.zeros((ALL, 2))
+
+        def exchange(stage):
+            team.add_up(parts)
+
+        columns = rows, self.active, tolerance, stored, self._plan.order, self._plan.cuts, parts
+        return team.split(exchange, store_groups, *columns)
+
     def cell_work(self, rows, driven) -> float:
         """Of the components ``driven`` (3, 3) of a moving cell, the last of ``rows``, on the present impulses, J."""
         return cell_work(rows, driven, self.active)
 
     def book(self, pairs, step, rows, bodies, works, team) -> float:
         """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
-        parts = np.empty((BLOCKS, len(works) + 1, 4))
-        columns = step.before, rows, bodies, step.driven, step.h, pairs.law, pairs.lost, self.active, works, parts
-        return team.share(book_contacts, *columns)
+        parts = np.zeros((ALL, len(works) + 1, 4))
+
+        def exchange(stage):
+            team.add_up(parts)
+
+        return team.split(
+            exchange, book_contacts, step.before, rows, bodies, step.driven, step.h, pairs.law, pairs.lost, self.active,
+            works, self._plan.order, self._plan.cuts, parts,
+        )  # fmt: skip
 
     def acting(self) -> tuple:
         """(count, 3) impulses and moments, in the frames."""

@@ -6,17 +6,18 @@ from ..._jit import kernel
 from ...state import DRIVEN
 from ..crew import enlist
 from ..motion import is_held
-from ..threads import BLOCKS, block, meet, part
-from .contract import lost_after, put_together
+from ..threads import share_out
+from .contract import lost_after, own_groups, put_together
 from .levers import contact_velocity, relative_spin
 
 
 @kernel
-def book_some(before, rows, bodies, driven, pairs_law, contacts, works, begin, end):
-    """Add the works of the contacts from ``begin`` on, before ``end``, to ``works`` (L, 4): see `book_contacts`."""
+def book_some(before, rows, bodies, driven, pairs_law, contacts, works, some):
+    """Add the works of the contacts ``some`` to ``works`` (L, 4): see `book_contacts`."""
     kind, held = bodies.kind, bodies.held
     u, v, s, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    for k in range(begin, end):
+    for at in range(some.size):
+        k = some[at]
         a, b, frame = contacts.a[k], contacts.b[k], contacts.frame[k]
         arm_a, arm_b, p, m = contacts.arm_a[k], contacts.arm_b[k], contacts.impulse[k], contacts.moment[k]
         contact_velocity(before, contacts, k, u)
@@ -39,22 +40,22 @@ def book_some(before, rows, bodies, driven, pairs_law, contacts, works, begin, e
 
 
 @kernel
-def book_contacts(before, rows, bodies, driven, h, pairs_law, lost, contacts, works, parts, meeting):
+def book_contacts(before, rows, bodies, driven, h, pairs_law, lost, contacts, works, order, cuts, parts, meeting):
     """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive; by ``parts``.
 
-    ``parts`` (BLOCKS, L + 1, 4) are those of the blocks. Enters into ``lost`` (K,) of the pairs what the solver left,
-    and returns the largest; without it, (0,), nothing. ``driven`` (3, 3): which components of the velocity gradient of
-    a moving cell are imposed.
+    ``parts`` (ALL, L + 1, 4) are those of the groups, from ``cuts`` on in the ``order`` of the sweeps; zeros. Enters
+    into ``lost`` (K,) of the pairs what the solver left, and returns the largest; without it, (0,), nothing. ``driven``
+    (3, 3): which components of the velocity gradient of a moving cell are imposed.
     """
     enlist(meeting)
-    first, after = part(BLOCKS, meeting)
-    for part_ in range(first, after):
-        begin, end = block(contacts.pair.size, part_)
-        parts[part_, :, :] = 0.0
-        book_some(before, rows, bodies, driven, pairs_law, contacts, parts[part_], begin, end)
-        if lost.size > 0:
-            parts[part_, works.shape[0], 0] = lose(rows, contacts, h, lost, begin, end)
-    meet(meeting, rows)
+    for parity in range(2):
+        first, after = own_groups(meeting, parity)
+        for group in range(first, after):
+            some = order[cuts[group] : cuts[group + 1]]
+            book_some(before, rows, bodies, driven, pairs_law, contacts, parts[group], some)
+            if lost.size > 0:
+                parts[group, works.shape[0], 0] = lose(rows, contacts, h, lost, some)
+    share_out(meeting, rows, 0)
     return put_together(parts, works, meeting.thread == 0)
 
 
@@ -111,10 +112,11 @@ def driven_power(rows, body, arm, frame, p, m):
 
 
 @kernel
-def lose(rows, contacts, h, lost, begin, end):
-    """Enter into ``lost`` (K,) what the solver left to the contacts from ``begin`` on, before ``end``; the largest."""
+def lose(rows, contacts, h, lost, some):
+    """Enter into ``lost`` (K,) what the solver left to the contacts ``some``; the largest."""
     most, u = 0.0, np.empty(3)
-    for k in range(begin, end):
+    for n in range(some.size):
+        k = some[n]
         contact_velocity(rows, contacts, k, u)
         at = contacts.pair[k]
         lost[at] = lost_after(lost[at], u[0], contacts.target[k, 0], h)

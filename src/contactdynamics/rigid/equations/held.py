@@ -104,6 +104,7 @@ class Held:
     """
 
     arrays, unknowns, more, filling = None, 3, (1.3, 8), None
+    in_order = False  # whether contacts stand in the order of the sweeps, and not in that of their search
     kernels: Kernels
 
     def __init__(self):

@@ -22,6 +22,7 @@ from .some import (
     add_to_energies,
     add_to_potential,
     arrive_some,
+    invert_some,
     named,
     place_some,
     set_out_some,
@@ -30,6 +31,7 @@ from .some import (
 from .world import FULL_EVERY, SAMPLE
 
 HOME, HALO, NEWS, CHAIN = 13, 14, 15, 16  # tags of messages
+GUEST, POSE = 14, 7  # columns of a body that comes with a pair; where it stands, if lever arms count
 
 
 class Apart:
@@ -287,26 +289,47 @@ class Apart:
     # ---- solution ----------------------------------------------------------------------------------------------------
 
     def invite(self, pairs, home) -> np.ndarray:
-        """(n, 14) the bodies of some ``pairs`` (rows of both), for the process that sweeps them.
+        """(n, guest) the bodies of some ``pairs`` (rows of both), for the process that sweeps them.
 
-        Row, slab (``home`` of all), velocities at the start of the step and without contacts.
+        Row, slab (``home`` of all), velocities at the start of the step and without contacts; position and orientation
+        where lever arms count.
         """
-        _, _, _, before, free = self._tables
+        position, orientation, _, before, free = self._tables
         rows = np.unique(np.concatenate(pairs)).astype(np.int64)
-        return np.concatenate([rows[:, None], home[rows, None], before[rows, :6], free[rows, :6]], axis=1)
+        pose = (position[rows], orientation[rows]) if self._contacts.turned else ()
+        return np.concatenate([rows[:, None], home[rows, None], before[rows, :6], free[rows, :6], *pose], axis=1)
+
+    @property
+    def guest(self) -> int:
+        """Columns of a body that comes with a pair."""
+        return GUEST + POSE * self._contacts.turned
 
     def receive(self, boxes, home) -> None:
         """Take in the bodies of pairs that others have found: see `invite`."""
-        _, _, rows, before, free = self._tables
+        position, orientation, rows, before, free = self._tables
         guests = [np.zeros(0, dtype=np.int64)]
         for box in boxes:
             home[box[:, 0].astype(np.int64)] = box[:, 1]
             box = box[rows[box[:, 0].astype(np.int64), 6] > 0.0]  # others are known everywhere
             who = box[:, 0].astype(np.int64)
             before[who, :6] = box[:, 2:8]
-            free[who, :6] = rows[who, :6] = box[:, 8:14]
+            free[who, :6] = rows[who, :6] = box[:, 8:GUEST]
+            if self._contacts.turned:
+                position[who], orientation[who] = box[:, GUEST : GUEST + 3], box[:, GUEST + 3 :]
             guests.append(who)
         self._guests = np.concatenate(guests)
+
+    def welcome(self, pairs, mobility) -> None:
+        """Place the balls of ``pairs`` that belong to bodies which came with them, and find the inertia of these."""
+        body, some = self._model.balls.body, np.concatenate([pairs.first[: pairs.balls], pairs.second]).astype(np.int64)
+        balls = np.unique(some[np.isin(body[some], self._guests)])
+        self.team.alike.share(place_some, *self._tables[:2], self._model.balls.centre, body, balls, self._near.places)
+        self.invert(self._guests, mobility.inverse, mobility.dimension)
+
+    def invert(self, some, out, dimension: int) -> None:
+        """Inverse inertias (N, 3, 3) of the bodies ``some`` (n,), into ``out``."""
+        b = self._model.bodies
+        self.team.alike.share(invert_some, some, b.kind, b.inertia, b.orientation, dimension, out, b.held)
 
     def domains(self, a, b, tray) -> domains.Domains:
         """The domain of this process, which sweeps contacts between the rows ``a`` and ``b`` (m,); see `order.Tray`."""

@@ -16,17 +16,17 @@ import numpy as np
 from ..._jit import kernel
 from ..equations.contract import ALL, GROUPS
 from ..order import count_slabs, cut_groups, find_slabs, grid, group_slabs, slab_of, spread, stride
-from ..search.contract import Candidates, Overlap
+from ..search.contract import DIAGONAL, FULL, Candidates, Overlap
 from ..search.pairs import Pairs, pair_arrays
 from .domains import first_group, ranks_of_groups
 from .some import settle_some
 
 # Columns of what processes tell of what they have found; those after them: the pairs of each plane.
-BALLS, OPEN, DEPTH, SHARE, A, B, PLACE, PLANES = range(8)
+BALLS, OPEN, DEPTH, SHARE, A, B, PLACE, FULLY, PLANES = range(9)
 UNEVEN = 1.5  # times an even share of the balls: where the last process has more, all are cut anew
 GONE, BACK, GUESTS = 11, 12, 17  # tags of messages: contacts to be swept, what is remembered of them, their bodies
-WIDTH, NUMBER = 16, 7  # columns of a pair that is sent, and that of its number
-GUEST = 14  # columns of a body that comes with it: see `apart.Apart.invite`
+WIDTH, NUMBER = 16, 7  # columns of a pair that is sent, and that of its number; a moment comes after them
+BACKWARD = 5  # columns of what is sent back, without a moment
 
 
 class Slabs(NamedTuple):
@@ -34,7 +34,7 @@ class Slabs(NamedTuple):
 
     count: int
     rank: np.ndarray  # (count + 1,) who sweeps each
-    cuts: np.ndarray  # (ALL + 1,) where the groups of all processes begin in the order of one
+    cuts: np.ndarray  # (kinds, ALL + 1) where the groups of all processes begin in the order of one, by kind
 
 
 @kernel
@@ -54,6 +54,8 @@ def take_rows(pairs, places, at, out):
         out.status[to], out.source[to] = pairs.status[k], pairs.source[k]
         for c in range(4):
             out.place[to, c], out.memory[to, c] = pairs.place[k, c], pairs.memory[k, c]
+        for c in range(3):
+            out.moment[to, c] = pairs.moment[k, c]
 
 
 @kernel
@@ -64,13 +66,16 @@ def keep_rows(pairs, places, into, out):
         out.status[to] = pairs.status[k]
         for c in range(4):
             out.memory[to, c] = pairs.memory[k, c]
+        for c in range(3):
+            out.moment[to, c] = pairs.moment[k, c]
 
 
-def packed(pairs: Pairs, places, numbers) -> np.ndarray:
-    """(k, WIDTH) the pairs ``places`` (k,), to be sent."""
+def packed(pairs: Pairs, places, numbers, moments: bool) -> np.ndarray:
+    """(k, WIDTH) the pairs ``places`` (k,), to be sent; with their ``moments``, three columns more."""
     columns = (pairs.first, pairs.second, pairs.a, pairs.b, pairs.law, pairs.kind, pairs.status)
     flags = [column[places].astype(float) for column in (*columns, numbers)]
-    return np.concatenate([np.stack(flags, axis=1), pairs.place[places], pairs.memory[places]], axis=1)
+    tables = (pairs.place, pairs.memory, pairs.moment)[: 2 + moments]
+    return np.concatenate([np.stack(flags, axis=1), *(table[places] for table in tables)], axis=1)
 
 
 def unpacked(box: np.ndarray, at: int, out: Pairs) -> None:
@@ -79,7 +84,9 @@ def unpacked(box: np.ndarray, at: int, out: Pairs) -> None:
     columns = (out.first, out.second, out.a, out.b, out.law, out.kind, out.status, out.source)
     for k, column in enumerate(columns):
         column[rows] = box[:, k]
-    out.place[rows], out.memory[rows] = box[:, 8:12], box[:, 12:16]
+    out.place[rows], out.memory[rows] = box[:, 8:12], box[:, 12:WIDTH]
+    if box.shape[1] > WIDTH:
+        out.moment[rows] = box[:, WIDTH:]
 
 
 class Division:
@@ -105,30 +112,35 @@ class Division:
         """(ranks + 1,) where the balls of each process begin."""
         return self._cuts
 
-    def span(self, balls: int) -> tuple[tuple[int, int], tuple]:
+    def span(self, body: np.ndarray) -> tuple[tuple[int, int], tuple]:
         """The first ball of this process and that after its last one; and where the balls are cut.
 
-        Cut anew only where nothing is divided.
+        ``body`` (S,) is that of each ball, in order: all balls of one are on one side. Cut anew only where nothing is
+        divided.
         """
-        rank, ranks = self.world.rank, self.world.ranks
+        rank, ranks, balls = self.world.rank, self.world.ranks, len(body)
         if not self.active:
             self._cuts = balls * np.arange(ranks + 1) // ranks
+            self._cuts[1:-1] = np.searchsorted(body, body[self._cuts[1:-1]])
         self._cuts[-1] = balls
         return (int(self._cuts[rank]), int(self._cuts[rank + 1])), tuple(self._cuts[1:-1].tolist())
 
-    def tell_found(self, search) -> int:
-        """Hear how many pairs the others have found; returns the number of all."""
+    def tell_found(self, search, counts: dict) -> dict:
+        """Hear how many pairs the others have found, beside the ``counts`` by their equations; those of all."""
         found, (_, depth, share, place, wide), world = search.found, search.deepest_here, self.world
         table = np.zeros((world.ranks, PLANES + len(search.on_planes)))
         a, b = (int(found.a[place]), int(found.b[place])) if place >= 0 else (-1, -1)
-        own = [found.balls, wide, depth, share, a, b, place]
+        own = [found.balls, wide, depth, share, a, b, place, counts.get(FULL, 0)]
         table[world.rank] = [*own, *search.on_planes]
+        self._moments = search.needs_inertia
         world.wait([world.gather(table, np.arange(world.ranks + 1))])
         self._table, self.active = table, True
         counts = table[:, [BALLS, *range(PLANES, table.shape[1])]].astype(np.int64).T  # (1 + planes, ranks)
         ends = np.cumsum(counts).reshape(counts.shape)
         self._begins, self._counts, self.count = ends - counts, counts, int(counts.sum())
-        return self.count
+        fully = int(table[:, FULLY].sum())
+        self.counts = {DIAGONAL: self.count - fully} | ({FULL: fully} if self._moments else {})
+        return self.counts
 
     def _runs(self, rank: int) -> list:
         """(place, count, number) of the pairs of a process that stand together in both lists."""
@@ -185,9 +197,10 @@ class Division:
         find_slabs(some, tray.home, slabs, 0, len(slab), slab)
         count_slabs(found.kind, slab, counts)
         world.wait([world.sum(counts)])
-        group, cuts = group_slabs(counts), np.empty(ALL + 1, dtype=np.int64)
+        group, cuts = group_slabs(counts), np.empty((kinds, ALL + 1), dtype=np.int64)
         tray.group[: slabs + 1] = group
-        cut_groups(counts.sum(axis=0), group, cuts)
+        for kind in range(kinds):
+            cut_groups(counts[kind], group, cuts[kind])
         self.slabs = Slabs(int(slabs), ranks_of_groups(world.ranks)[group % GROUPS], cuts)
         return self.slabs
 
@@ -207,9 +220,10 @@ class Division:
         counts[me, 1, others] = [len(out[k]) for k in others]
         world.wait([world.gather(counts, np.arange(world.ranks + 1))])
         numbers = self.numbers()
-        guests = {k: np.empty((counts[k, 1, me], GUEST)) for k in others if counts[k, 1, me]}
-        boxes = [np.empty((counts[k, 0, me], WIDTH)) if k != me else None for k in range(world.ranks)]
-        gone = {k: packed(found, self._sent[k], numbers) for k in others if len(self._sent[k])}
+        guests = {k: np.empty((counts[k, 1, me], apart.guest)) for k in others if counts[k, 1, me]}
+        width = WIDTH + 3 * self._moments
+        boxes = [np.empty((counts[k, 0, me], width)) if k != me else None for k in range(world.ranks)]
+        gone = {k: packed(found, self._sent[k], numbers, self._moments) for k in others if len(self._sent[k])}
         requests = [world.receive(boxes[k], k, GONE) for k in others if counts[k, 0, me]]
         requests += [world.receive(box, k, GUESTS) for k, box in guests.items()]
         requests += [world.send(box, k, GONE) for k, box in gone.items()]
@@ -247,9 +261,21 @@ class Division:
         ]  # fmt: skip
         return mine._replace(balls=balls)
 
-    def number_of(self, equations, place: int) -> int:
+    def rank_of(self, equations, place: int, found: Pairs) -> int:
+        """The place, among those of its kind as one process has them, of a contact of the ``equations``; -1 for none.
+
+        ``place`` is that of `RankTeam.as_one`; ``found`` are the pairs found here.
+        """
+        number = self._number_of(equations, place) if equations.in_order else place
+        if self.counts[equations.number] == self.count:
+            return number
+        before = np.array([np.count_nonzero((found.kind == equations.number) & (self.numbers() < number))])
+        self.world.wait([self.world.sum(before)])
+        return int(before[0])
+
+    def _number_of(self, equations, place: int) -> int:
         """The number of the contact in a ``place`` of the order of one process; -1 for none."""
-        cuts, own = self.slabs.cuts, equations.kind.plan.cuts
+        cuts, own = self.slabs.cuts[equations.number], equations.kind.plan.cuts
         number = np.array([-1.0])
         if place >= 0:
             group = int(np.searchsorted(cuts, place, side="right")) - 1
@@ -283,9 +309,11 @@ class Division:
         if mine is found:
             return
         others = [k for k in range(world.ranks) if k != me]
-        boxes = {k: np.empty((len(self._sent[k]), 5)) for k in others if len(self._sent[k])}
+        width = BACKWARD + 3 * self._moments
+        tables = (mine.memory, mine.status[:, None], mine.moment)[: 2 + self._moments]
+        boxes = {k: np.empty((len(self._sent[k]), width)) for k in others if len(self._sent[k])}
         out = {
-            k: np.concatenate([mine.memory[at], mine.status[at, None]], axis=1)
+            k: np.concatenate([table[at] for table in tables], axis=1)
             for k, at in enumerate(self._came) if k != me and len(at)
         }  # fmt: skip
         requests = [world.receive(box, k, BACK) for k, box in boxes.items()]
@@ -295,6 +323,8 @@ class Division:
         for k, box in boxes.items():
             at = self._sent[k]
             found.memory[at], found.status[at] = box[:, :4], box[:, 4]
+            if self._moments:
+                found.moment[at] = box[:, BACKWARD:]
 
     # ---- the whole ---------------------------------------------------------------------------------------------------
 
@@ -318,11 +348,12 @@ class Division:
         return whole._replace(balls=balls)
 
     def whole_contacts(self, equations) -> None:
-        """Let the ``equations`` have the contacts of all processes, in the order of one."""
-        world, cuts, local = self.world, self.slabs.cuts, [column.copy() for column in equations.active]
-        own = equations.kind.plan.cuts.copy()
-        local[0] = self.mine.source[local[0]]  # their pairs, by number
-        plan = equations.make_room(self.count)
+        """Let the ``equations`` have the contacts of all processes, as one has them."""
+        world, cuts, own = self.world, self.slabs.cuts[equations.number], equations.kind.plan.cuts.copy()
+        order, count = equations.kind.plan.order.copy(), self.counts[equations.number]
+        local = [column[order] for column in equations.active]
+        local[0] = self.mine.source[local[0]].astype(np.uint32)  # their pairs, by number
+        plan = equations.make_room(count)
         requests, (begin, end) = [], (first_group(world.rank + k, world.ranks) for k in range(2))
         for parity in (0, GROUPS):
             bounds = cuts[[parity + first_group(k, world.ranks) for k in range(world.ranks + 1)]]
@@ -331,4 +362,9 @@ class Division:
                 requests.append(world.gather(column[bounds[0] : bounds[-1]], bounds - bounds[0]))
         world.wait(requests)
         plan.cuts[:] = cuts
-        plan.order[: self.count] = np.arange(self.count)
+        plan.order[:count] = np.arange(count)
+        if not equations.in_order:
+            by_pair = np.argsort(equations.active.pair)
+            for column in equations.active:
+                column[:] = column[by_pair]
+            plan.order[by_pair] = np.arange(count)

@@ -9,7 +9,7 @@ from ..._jit import kernel
 from ...state import FIXED, FREE
 from ..advance import SOME, add_ball, leave, turn_balls
 from ..crew import enlist
-from ..motion import add_energies, add_height, move, relax_one, turn
+from ..motion import add_energies, add_height, invert_one, move, relax_one, turn
 from ..neighbours import place_balls
 from ..threads import part
 
@@ -91,6 +91,15 @@ def add_to_potential(bodies, gravity, begin, end, sums):
     for i in range(begin, end):
         total = add_height(total, i, position, mass, kind, gravity, held)
     sums[0] = total
+
+
+@kernel
+def invert_some(some, kind, inertia, orientation, dimension, out, held, meeting):
+    """`motion.invert_inertia` of the bodies ``some`` (n,)."""
+    enlist(meeting)
+    first, after = part(some.size, meeting)
+    for n in range(first, after):
+        invert_one(some[n], kind, inertia, orientation, dimension, out, held)
 
 
 @kernel

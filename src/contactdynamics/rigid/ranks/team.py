@@ -24,7 +24,7 @@ import numpy as np
 
 from ...errors import InputError
 from ..equations import diagonal_rows, full, planar_rows, spatial_rows
-from ..equations.contract import ALL, GROUPS, SHARED
+from ..equations.contract import GROUPS, SHARED
 from ..threads import CHOSEN, MARKED, MEASURED, ODD, SUMMED, Team
 from . import domains, groups
 from .apart import Apart
@@ -38,7 +38,7 @@ MANY = 2000  # contacts of a scene in which a rank that has none is told
 STATUS = ("status", slice(None))
 UNKNOWNS = {
     diagonal_rows.DiagonalContacts: tuple((name, slice(None)) for name in ("row", "opening", "power")),
-    full.FullContacts: (("impulse", slice(0, 3)), ("moment", slice(0, 3)), STATUS),
+    full.FullContacts: (("impulse", slice(0, 3)), ("moment", slice(0, 3)), STATUS, ("power", slice(None))),
     planar_rows.PlanarContacts: (
         ("row", slice(planar_rows.PN, planar_rows.PT + 1)),
         ("law", slice(planar_rows.MOMENT, planar_rows.MOMENT + 1)), STATUS,
@@ -220,15 +220,23 @@ class RankTeam(Team):
 
     def divide(self, rows, tray) -> None:
         """Hear of the order of the sweeps of a step, where all contacts are known: see `domains`, and `order.Tray`."""
-        self._own = domains.divide(rows, tray.home, tray.group, self.world.rank, self.world.ranks)
-        self.before = np.zeros(ALL, dtype=np.int64)
+        self._own, self._names = domains.divide(rows, tray.home, tray.group, self.world.rank, self.world.ranks), ()
 
-    def take(self, own: domains.Domains, before) -> None:
+    def take(self, own: domains.Domains, names) -> None:
         """Hear of the contacts that this process sweeps, its ``own`` domain.
 
-        ``before`` (ALL + 1,): the contacts of other processes before those of each group.
+        ``names``: of each kind, whether its contacts stand in the order of the sweeps, and then (ALL + 1,) how many of
+        other processes stand before those of each group; else (m,) the numbers of the contacts here.
         """
-        self._own, self.before = own, before[:ALL]
+        self._own, self._names = own, names
+
+    def as_one(self, worst, known, there) -> None:
+        """Replace those ``known`` of the contacts ``worst`` (kinds, n), in groups ``there``, by what all call them.
+
+        That is by their places in the order of one process or, where contacts do not stand in it, by their numbers.
+        """
+        for row, some, (in_order, names) in zip(worst, known, self._names, strict=False):
+            row[some] = (row + names[there])[some] if in_order else names[row[some].astype(np.int64)]
 
     def pass_on(self, rows, parity: int, *sums) -> None:
         """Send and receive the rows of bodies on a border: see `domains`; ``sums`` are zero on all but one process.
@@ -329,8 +337,7 @@ class RankTeam(Team):
             scratch.sums[:, parity * GROUPS : parity * GROUPS + begin] = 0.0
             scratch.sums[:, parity * GROUPS + end : (parity + 1) * GROUPS] = 0.0
             groups = slice(parity * GROUPS + begin, parity * GROUPS + end)
-            worst = scratch.sums[:, groups, 2]  # by place in the order of one process
-            np.add(worst, self.before[groups], out=worst, where=worst >= 0.0)
+            self.as_one(scratch.sums[:, groups, 2], scratch.sums[:, groups, 3] >= 0.0, groups)
         if world.rank < world.ranks - 1:
             scratch.sums[:, SHARED:] = 0.0
         world.wait([world.sum(scratch.sums), self._add_up(scratch.chunks)])

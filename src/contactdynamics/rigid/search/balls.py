@@ -49,6 +49,7 @@ class Laws(NamedTuple):
 
     table: np.ndarray  # (L, COLUMNS) the laws themselves
     simple: np.ndarray  # (L,) Coulomb's, isotropic
+    symmetric: bool  # whether none knows which of two bodies is the first: all are isotropic
     sticky: np.ndarray  # (L,) with cohesion or tension
     near: np.ndarray  # (L,) see `Rules`
     all_simple: bool
@@ -61,7 +62,7 @@ def looked_at(laws: np.ndarray) -> Laws:
     simple = isotropic & (laws[:, [TAU, ROLLING, SPINNING, COHESION, TENSION]] == 0).all(axis=1)
     sticky = (laws[:, [COHESION, TENSION]] > 0).any(axis=1)
     near = np.where(laws[:, RHO] > 0, 0.0, NEAR)
-    return Laws(laws, simple, sticky, near, bool(simple.all()), bool(sticky.any()))
+    return Laws(laws, simple, bool(isotropic.all()), sticky, near, bool(simple.all()), bool(sticky.any()))
 
 
 NO_SHAPES = Shapes(np.zeros(0, dtype=bool), np.zeros(0, dtype=bool), False, True, False)
@@ -119,7 +120,7 @@ class BallSearch:
             self._laws = looked_at(model.laws)
         laws, moves = self._laws, near.length > 0.0
         self._shapes = shapes = with_shapes(self._shapes if first else NO_SHAPES, model, first)
-        self.present = shapes.present
+        self.present, self._held = shapes.present, bool(model.bodies.held.any())
         self.all_diagonal = not self.present or (shapes.light and laws.all_simple)
         self.equations = (DIAGONAL,) + (FULL,) * (not self.all_diagonal) + (BORDER,) * moves
         self.rules = Rules(
@@ -139,12 +140,12 @@ class BallSearch:
     @property
     def sortable(self) -> bool:
         """Whether the pairs may be turned round."""
-        return self.all_diagonal
+        return self._laws.symmetric
 
     @property
     def divisible(self) -> bool:
         """Whether processes may share the pairs: see `ranks.division`."""
-        return self.all_diagonal and not self.rules.border
+        return self.sortable and not self.rules.border and not self._held
 
     def sizes(self, model) -> np.ndarray:
         """(S,) the radii of the balls."""
