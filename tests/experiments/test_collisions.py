@@ -163,10 +163,11 @@ def run(tmp_path, *settings):
 
 
 def test_the_options_of_the_experiment(tmp_path):
-    code, summary = run(tmp_path / "one", "incoming=1,-1", "friction=0.1", "restitution=0.8", "mass_ratio=3", "grid=3")
+    short = "grid=3", "angles=5", "count=3", "hopping=0.5"
+    code, summary = run(tmp_path / "one", "incoming=1,-1", "friction=0.1", "restitution=0.8", "mass_ratio=3", *short)
     assert code == 0 and np.allclose(summary["results"]["outgoing"], walton(1, -1, 0.8, 0.4, 0.1, 2.5), atol=1e-10)
     code, summary = run(
-        tmp_path / "two", "incoming=-0.5,-2", "tangential_restitution=-0.3", "bar_restitution=0.5", "grid=3"
+        tmp_path / "two", "incoming=-0.5,-2", "tangential_restitution=-0.3", "bar_restitution=0.5", *short
     )
     assert code == 0 and np.allclose(summary["results"]["outgoing"], walton(-0.5, -2, 0.5, -0.3, 0.2, 2.5), atol=1e-10)
     assert summary["results"]["bar_warning"] is None

@@ -37,11 +37,25 @@ def sound_file(path, kind="round"):
     return poured(2, path, shape=Irregular()).run(until=0.15, progress=False)
 
 
-@pytest.fixture(scope="module", params=["round", "angular"])
-def sound(request, tmp_path_factory):
-    path = tmp_path_factory.mktemp("sound") / "run.h5"
-    sound_file(path, request.param)
-    return path
+@pytest.fixture(scope="module")
+def sound_files(tmp_path_factory):
+    """One of each kind, not to be changed."""
+    folder = tmp_path_factory.mktemp("sound")
+    for kind in ("round", "angular"):
+        (folder / kind).mkdir()
+        sound_file(folder / kind / "run.h5", kind)
+    return folder
+
+
+@pytest.fixture(params=["round", "angular"])
+def sound(request, sound_files):
+    return sound_files / request.param / "run.h5"
+
+
+@pytest.fixture
+def path(sound_files, tmp_path):
+    """A sound file of balls, to be damaged."""
+    return shutil.copy(sound_files / "round" / "run.h5", tmp_path / "run.h5")
 
 
 def use(path):
@@ -148,25 +162,19 @@ def refusal(path, *words):
         ("checkpoint/first", lambda a: None, "checkpoint/first is not there"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(tmp_path, request, name, make, words):
-    path = tmp_path / "run.h5"
-    sound_file(path)
+def test_what_is_wrong_is_named(path, name, make, words):
     change(path, name, make)
     refusal(path, words)
 
 
-def test_a_size_that_no_memory_has_is_refused_before_it_is_taken(tmp_path):
-    path = tmp_path / "run.h5"
-    sound_file(path)
+def test_a_size_that_no_memory_has_is_refused_before_it_is_taken(path):
     with h5py.File(path, "a") as file:
         file["frames/time"].resize(500_000_000_000, axis=0)  # 3.64 TiB
     refusal(path, "frames/time says that it has 500000000000 rows")
 
 
-def test_a_flipped_bit_is_found(tmp_path):
+def test_a_flipped_bit_is_found(path):
     """The numbers have checksums: no bit of the positions changes without a word."""
-    path = tmp_path / "run.h5"
-    sound_file(path)
     with h5py.File(path, "r") as file:
         chunk = file["frame_bodies/position"].id.get_chunk_info(0)
     raw = bytearray(path.read_bytes())
@@ -192,18 +200,14 @@ def test_a_flipped_bit_is_found(tmp_path):
         (r"^\{", "[", "its parameters are no JSON"),
     ],
 )  # fmt: skip
-def test_wrong_parameters_are_named(tmp_path, old, new, words):
-    path = tmp_path / "run.h5"
-    sound_file(path)
+def test_wrong_parameters_are_named(path, old, new, words):
     with h5py.File(path, "a") as file:
         text = re.sub(old, new, bytes(file.attrs["parameters"]).decode(), count=1)
         file.attrs["parameters"] = np.bytes_(text)
     refusal(path, words)
 
 
-def test_a_file_cut_short_and_overwritten_in_part(tmp_path, capsys):
-    path = tmp_path / "run.h5"
-    sound_file(path)
+def test_a_file_cut_short_and_overwritten_in_part(path, capsys):
     whole = path.read_bytes()
     for share in (0.0, 0.01, 0.3, 0.9, 0.999):
         path.write_bytes(whole[: int(share * len(whole))])

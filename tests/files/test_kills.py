@@ -64,7 +64,7 @@ SCENES = {
     "polyhedra": angular("polyhedra"),
     "two threads, drive, anticipation": lambda path: balls(path, threads=2, penetration="anticipate"),
 }
-UNTIL = {"drive, 3D": 0.15, "polyhedra": 0.1}  # s; 0.3 for the others
+UNTIL = {"drive, 3D": 0.1, "polyhedra": 0.1}  # s; 0.3 for the others
 
 
 def run_of(name, path):

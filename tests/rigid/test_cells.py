@@ -105,7 +105,7 @@ def test_the_asked_stress_is_carried_by_the_contacts(d):
     sim = cd.Simulation(
         gas(d, 5 if d == 2 else 4, cell, speed=0.3), time_step=2e-3, tolerance=1e-4, on_failure="ignore"
     )
-    sim.run(until=3.0, progress=False)
+    sim.run(until=2.0, progress=False)
     assert_cell_closed(sim)
     assert sim.cell.volume < 0.9
     stress = sim.cell.stress
@@ -121,7 +121,7 @@ def test_a_shear_stress_is_carried_too_and_the_work_of_the_cell_is_in_the_ledger
     cell = cd.Cell((1.0, 1.0), stress={"xx": 500.0, "yy": 500.0, "xy": -30.0})
     made = gas(2, 6, cell, speed=0.3, friction=0.6)
     sim = cd.Simulation(made, time_step=2e-3, tolerance=1e-4, on_failure="ignore")
-    sim.run(until=5.0, progress=False)
+    sim.run(until=3.0, progress=False)
     assert_cell_closed(sim)
     assert sim.cell.stress[0] == pytest.approx([500.0, -30.0], abs=2.0)
     assert sim.cell.strain[0, 1] > 0  # the asked shear drives it to positive rates
@@ -154,9 +154,9 @@ def test_any_number_of_threads_sweeps_a_cell_to_the_same_bits(d, cluster, moves,
     motion = {"rate": rate, "stress": {"yy": 800.0}} if moves else {}
     states = []
     for threads in (1, 3):
-        made = gas(d, 22 if d == 2 else 8, cd.Cell(np.ones(d), **motion), fill=0.4995, cluster=cluster, speed=0.2)
+        made = gas(d, 18 if d == 2 else 6, cd.Cell(np.ones(d), **motion), fill=0.4995, cluster=cluster, speed=0.2)
         sim = cd.Simulation(made, time_step=H, threads=threads, on_failure="ignore", penetration="anticipate")
-        sim.run(until=8 * H, progress=False)
+        sim.run(until=5 * H, progress=False)
         states.append((sim.rows.tobytes(), sim.bodies.position.tobytes()))
         shared = [equations.kind.plan.cuts[-2:] for equations in sim.contact_set.equations]
         assert sim.contact_set.count > 100 and sum(after - first for first, after in shared) > 1
@@ -280,7 +280,7 @@ def test_what_contacts_may_lose_is_measured_by_the_pressure(monkeypatch):
     monkeypatch.setattr(step_solver, "squeezing", lambda *given: seen.append(squeezing(*given)) or seen[-1])
     sim = cd.Simulation(gas(2, 8, cd.Cell((1.0, 1.0)), speed=0.0, fill=0.5), time_step=1e-3, tolerance=1e-5)
     sim.cell.impose(stress=100.0)
-    sim.run(until=2.0, progress=False)
+    sim.run(until=1.0, progress=False)
     assert seen[-1] == 0.0  # nothing is imposed but the stress
     sim.cell.impose(rate=[[0, 1e-4], [0, 0]], stress={"yy": 100.0}, carry=True)
     sim.step()

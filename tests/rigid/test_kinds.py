@@ -147,7 +147,7 @@ def bed(name, **options):
         shape_of_it = bodies[k % len(bodies)](d, k, rng)
         position = place + vector(d, 0, 0.5 * SIZE) + rng.uniform(-2e-3, 2e-3, d) * SIZE
         scene.add(shape_of_it, material="m", position=position)
-    sweeps = 200 if may_fail(name, options.get("penetration")) else 2000
+    sweeps = 50 if may_fail(name, options.get("penetration")) else 2000
     kept = {"time_step": H, "tolerance": TOLERANCE, "max_iterations": sweeps, "on_failure": "ignore", "check": False}
     return cd.Simulation(scene, **kept | options)  # flat ones overlap by some hundredths of their inner radius
 

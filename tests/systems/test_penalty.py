@@ -107,7 +107,7 @@ def test_experiment_refuses_nonsense(setting, tmp_path, capsys):
 
 
 def test_experiment_takes_options(tmp_path, capsys):
-    settings = ["--set", "friction=0.1", "--set", "start_degrees=60", "--set", "steps=400"]
+    settings = ["--set", "friction=0.1", "--set", "start_degrees=60", "--set", "steps=400", "--set", "overlap=0.02"]
     with pytest.raises(SystemExit) as end:
         main(["run", "three-methods", "--quick", *settings, "--out", str(tmp_path / "out")])
     assert end.value.code == 0, capsys.readouterr().out
