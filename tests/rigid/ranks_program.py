@@ -92,8 +92,11 @@ def bed(name, ranks=None, **options):
     sim = made(name, ranks=ranks, **options)
     for _ in range(2):
         sim.step()
+    divided = sim.contact_set.divided
     memory = {key: array.tobytes().hex() for key, array in sim.contact_set.memory().items()}
-    return repr((sim.rows.tobytes().hex(), sim.bodies.position.tobytes().hex(), memory, sim.energy, sim.report.message))
+    return repr(
+        (divided, sim.rows.tobytes().hex(), sim.bodies.position.tobytes().hex(), memory, sim.energy, sim.report.message)
+    )
 
 
 def broken(path, ranks):

@@ -121,9 +121,12 @@ def test_a_run_goes_on_with_other_numbers_of_ranks(tmp_path, shared_always):
 
 
 @mpi
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "penetration"), [
-    ("rolling disks beside polygons", "moreau"), ("spheres beside polyhedra", "anticipate"), ("clusters 3D", "moreau"),
+    ("clusters 2D", "moreau"), ("glued spheres", "moreau"),
+    *(pytest.param(*more, marks=pytest.mark.slow) for more in (
+        ("rolling disks beside polygons", "moreau"), ("spheres beside polyhedra", "anticipate"),
+        ("clusters 3D", "anticipate"),
+    )),
 ])  # fmt: skip
 def test_every_kind_of_contact_has_the_same_bits(tmp_path, monkeypatch, name, penetration):
     """By interpreted kernels, which for few contacts and sweeps take less time than the compiler."""
@@ -133,8 +136,8 @@ def test_every_kind_of_contact_has_the_same_bits(tmp_path, monkeypatch, name, pe
     for ranks in (1, 2):
         launched(ranks, "kinds", repr([(name, options)]), tmp_path / "texts")
         found.append((tmp_path / "texts").read_text())
-    assert found[0] == found[1]
-    assert len(found[0]) > 1000
+    assert found[0] == found[1].replace("(True,", "(False,")
+    assert len(found[0]) > 1000 and ("(True," in found[1]) == ("beside" not in name)  # each has its own contacts
 
 
 def check_it_goes_on(path):
@@ -198,7 +201,7 @@ def test_what_contacts_lose_and_what_functions_change_on_two_ranks():
 @mpi
 def test_bodies_are_read_by_all_ranks_or_by_none():
     """After all that three ranks do in the longer tier, one rank reads alone."""
-    said = launched(2, "apart", "alone", "levers", ends=2)
+    said = launched(2, "apart", "alone", ends=2)
     assert "InputError: rank 1 makes a step while rank 0 reads bodies: the processes share the bodies" in said
     assert "AssertionError" not in said
 

@@ -279,12 +279,8 @@ class ContactSet(Kinds):
         plans = tuple([e.make_room(int(np.count_nonzero(mine.kind == e.number))) for e in self.equations])
         candidates = (Candidates(mine.a, mine.b, mine.kind, 0.0),)
         team.alike.share(self._arrange_own, candidates, division.slabs.count, plans, self._numbers, tray_, rows)
-        cuts = {e.number: division.slabs.cuts[e.number] for e in self._active}
-        ahead = {e.number: cuts[e.number] - e.kind.plan.cuts for e in self._active}
-        own = apart.domains(mine.a, mine.b, tray_)
-        numbers = {e.number: mine.source[mine.kind == e.number] for e in self._active if not e.in_order}
-        team.take(own, [(e.in_order, ahead[e.number] if e.in_order else numbers[e.number]) for e in self._active])
-        team.tell_idle(list(cuts.values()))
+        team.take(apart.domains(mine.a, mine.b, tray_), [division.names(equations) for equations in self._active])
+        team.tell_idle([division.slabs.cuts[equations.number] for equations in self._active])
         self._swept_apart, self._as_found = True, None
         scale = 0.0
         for equations in self._active:
@@ -300,7 +296,7 @@ class ContactSet(Kinds):
         framed, sweeps, steps, mobility = 0.0, 0, 0, None
         while True:
             begin = clock()
-            known = None if self.team.several else mobility  # another process may know more bodies by now
+            known = None if self.team.several else mobility  # it is of the bodies that are known here
             scale, mobility = self.fill(model, step, rows, known, settings.own is not None)
             framed += clock() - begin
             if self.count:

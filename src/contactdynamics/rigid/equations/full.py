@@ -15,7 +15,7 @@ import numpy as np
 from ..._jit import kernel
 from ...problem.laws import natural_map
 from ...scenes.materials import COHESION, FRICTION_1, FRICTION_2, RHO, ROLLING, SPINNING, STATIC, TAU, TENSION
-from ...state import OPEN, SEPARATING, SLIDING, STICKING, Balls, Planes
+from ...state import OPEN, Balls, Planes
 from ..crew import enlist
 from ..search.contract import FULL
 from ..search.pairs import GAP, LOST, Pairs, kept, pair_size
@@ -31,12 +31,11 @@ from .contract import (
     Kernels,
     holds_static,
     local_frame,
-    own_groups,
     sinking_speed,
     tallied,
     target_velocity,
 )
-from .full_works import book_contacts, cell_work
+from .full_works import book_contacts, cell_work, store_contacts, store_groups
 from .held import Held, status_of
 from .levers import (
     add_image,
@@ -307,57 +306,6 @@ def measure_contacts(rows, mobility, contacts, some, shares):
             shares[k, 0] = shares[k, 1] = np.inf
         sums = tallied(sums, int(k), share, product, square, stiff, sinks)
     return sums
-
-
-@kernel
-def store_some(rows, contacts, some, tolerance, pairs):
-    """Store status, impulse and moment of the contacts ``some`` in the pairs; see `store_groups`."""
-    cone, size = 0.0, 0.0
-    u = np.empty(3)
-    for at in range(some.size):
-        k = some[at]
-        pair, frame, p, m = contacts.pair[k], contacts.frame[k], contacts.impulse[k], contacts.moment[k]
-        if contacts.status[k] == SLIDING and p[0] > 0.0:
-            contact_velocity(rows, contacts, k, u)
-            x, y = u[1] - contacts.target[k, 1], u[2] - contacts.target[k, 2]
-            c1, c2, w = contacts.bound[k, 0], contacts.bound[k, 1], contacts.delassus[k]
-            taken = min(c1 * w[1, 1], c2 * w[2, 2]) * p[0]
-            if x * x + y * y <= (tolerance * taken) ** 2 and taken > 0.0:
-                contacts.status[k] = STICKING
-        pairs.status[pair] = contacts.status[k]
-        size += p[0] ** 2 + p[1] ** 2 + p[2] ** 2
-        if contacts.status[k] != SEPARATING:
-            limit = max(contacts.bound[k, 0], contacts.bound[k, 1]) * (p[0] + contacts.bound[k, 4])
-            cone = max(cone, np.sqrt(p[1] ** 2 + p[2] ** 2) - max(limit, 0.0))
-        for c in range(3):
-            pairs.memory[pair, c] = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
-            pairs.moment[pair, c] = frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2]
-    return cone, size
-
-
-@kernel
-def store_contacts(rows, contacts, kappa, tolerance, pairs):
-    """`store_some` of all contacts."""
-    return store_some(rows, contacts, np.arange(contacts.pair.size), tolerance, pairs)
-
-
-@kernel
-def store_groups(rows, contacts, tolerance, pairs, order, cuts, parts, meeting):
-    """Store status, impulse and moment in the pairs; a contact on its cone sticks where it hardly slips.
-
-    Returns the largest violation of a cone and the sum of |P|^2: group by group, in ``parts`` (ALL, 2).
-    """
-    enlist(meeting)
-    for parity in range(2):
-        first, after = own_groups(meeting, parity)
-        for k in range(first, after):
-            some = order[cuts[k] : cuts[k + 1]]
-            parts[k, 0], parts[k, 1] = store_some(rows, contacts, some, tolerance, pairs)
-    share_out(meeting, rows, 0)
-    cone, size = 0.0, 0.0
-    for k in range(ALL):
-        cone, size = max(cone, parts[k, 0]), size + parts[k, 1]
-    return cone, size
 
 
 @kernel

@@ -1,13 +1,13 @@
-"""The works of full contacts: by law, of drives and of a moving cell; and what the solver left of their gaps."""
+"""What is kept of full contacts after the solution, and their works: by law, of drives and of a moving cell."""
 
 import numpy as np
 
 from ..._jit import kernel
-from ...state import DRIVEN
+from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
 from ..crew import enlist
 from ..motion import is_held
 from ..threads import share_out
-from .contract import lost_after, own_groups, put_together
+from .contract import ALL, lost_after, own_groups, put_together
 from .levers import contact_velocity, relative_spin
 
 
@@ -122,3 +122,54 @@ def lose(rows, contacts, h, lost, some):
         lost[at] = lost_after(lost[at], u[0], contacts.target[k, 0], h)
         most = max(most, lost[at])
     return most
+
+
+@kernel
+def store_some(rows, contacts, some, tolerance, pairs):
+    """Store status, impulse and moment of the contacts ``some`` in the pairs; see `store_groups`."""
+    cone, size = 0.0, 0.0
+    u = np.empty(3)
+    for at in range(some.size):
+        k = some[at]
+        pair, frame, p, m = contacts.pair[k], contacts.frame[k], contacts.impulse[k], contacts.moment[k]
+        if contacts.status[k] == SLIDING and p[0] > 0.0:
+            contact_velocity(rows, contacts, k, u)
+            x, y = u[1] - contacts.target[k, 1], u[2] - contacts.target[k, 2]
+            c1, c2, w = contacts.bound[k, 0], contacts.bound[k, 1], contacts.delassus[k]
+            taken = min(c1 * w[1, 1], c2 * w[2, 2]) * p[0]
+            if x * x + y * y <= (tolerance * taken) ** 2 and taken > 0.0:
+                contacts.status[k] = STICKING
+        pairs.status[pair] = contacts.status[k]
+        size += p[0] ** 2 + p[1] ** 2 + p[2] ** 2
+        if contacts.status[k] != SEPARATING:
+            limit = max(contacts.bound[k, 0], contacts.bound[k, 1]) * (p[0] + contacts.bound[k, 4])
+            cone = max(cone, np.sqrt(p[1] ** 2 + p[2] ** 2) - max(limit, 0.0))
+        for c in range(3):
+            pairs.memory[pair, c] = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
+            pairs.moment[pair, c] = frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2]
+    return cone, size
+
+
+@kernel
+def store_contacts(rows, contacts, kappa, tolerance, pairs):
+    """`store_some` of all contacts."""
+    return store_some(rows, contacts, np.arange(contacts.pair.size), tolerance, pairs)
+
+
+@kernel
+def store_groups(rows, contacts, tolerance, pairs, order, cuts, parts, meeting):
+    """Store status, impulse and moment in the pairs; a contact on its cone sticks where it hardly slips.
+
+    Returns the largest violation of a cone and the sum of |P|^2: group by group, in ``parts`` (ALL, 2).
+    """
+    enlist(meeting)
+    for parity in range(2):
+        first, after = own_groups(meeting, parity)
+        for k in range(first, after):
+            some = order[cuts[k] : cuts[k + 1]]
+            parts[k, 0], parts[k, 1] = store_some(rows, contacts, some, tolerance, pairs)
+    share_out(meeting, rows, 0)
+    cone, size = 0.0, 0.0
+    for k in range(ALL):
+        cone, size = max(cone, parts[k, 0]), size + parts[k, 1]
+    return cone, size

@@ -261,6 +261,12 @@ class Division:
         ]  # fmt: skip
         return mine._replace(balls=balls)
 
+    def names(self, equations) -> tuple[bool, np.ndarray]:
+        """What all processes call the contacts of the ``equations``: see `RankTeam.take`."""
+        if equations.in_order:
+            return True, self.slabs.cuts[equations.number] - equations.kind.plan.cuts
+        return False, self.mine.source[self.mine.kind == equations.number]
+
     def rank_of(self, equations, place: int, found: Pairs) -> int:
         """The place, among those of its kind as one process has them, of a contact of the ``equations``; -1 for none.
 
