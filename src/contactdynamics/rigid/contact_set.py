@@ -285,7 +285,6 @@ class ContactSet(Kinds):
         scale = 0.0
         for equations in self._active:
             scale += equations.fill(model, self.near, mine, step, rows, mobility, team)
-        division.forget_places(search.found)
         return scale
 
     def solve(self, model, step: Step, rows, settings: Settings, booked: bool = False) -> Solved:

@@ -16,6 +16,7 @@ import numpy as np
 from ..._jit import kernel
 from ..equations.contract import ALL, GROUPS
 from ..order import count_slabs, cut_groups, find_slabs, grid, group_slabs, slab_of, spread, stride
+from ..search.balls import ROOM
 from ..search.contract import DIAGONAL, FULL, Candidates, Overlap
 from ..search.pairs import Pairs, pair_arrays
 from .domains import first_group, ranks_of_groups
@@ -45,8 +46,8 @@ def send_to(pairs, home, slabs, rank, out):
 
 
 @kernel
-def take_rows(pairs, places, at, out):
-    """The rows ``places`` (k,) of a list, into ``out`` from row ``at`` on."""
+def take_rows(pairs, places, at, out, moments):
+    """The rows ``places`` (k,) of a list, into ``out`` from row ``at`` on; with their ``moments``, if there are."""
     for n in range(places.size):
         k, to = places[n], at + n
         out.first[to], out.second[to], out.a[to], out.b[to] = pairs.first[k], pairs.second[k], pairs.a[k], pairs.b[k]
@@ -54,20 +55,22 @@ def take_rows(pairs, places, at, out):
         out.status[to], out.source[to] = pairs.status[k], pairs.source[k]
         for c in range(4):
             out.place[to, c], out.memory[to, c] = pairs.place[k, c], pairs.memory[k, c]
-        for c in range(3):
-            out.moment[to, c] = pairs.moment[k, c]
+        if moments:
+            for c in range(3):
+                out.moment[to, c] = pairs.moment[k, c]
 
 
 @kernel
-def keep_rows(pairs, places, into, out):
+def keep_rows(pairs, places, into, out, moments):
     """What is remembered of the rows ``places`` (k,) of a list, to the rows ``into`` (k,) of ``out``."""
     for n in range(places.size):
         k, to = places[n], into[n]
         out.status[to] = pairs.status[k]
         for c in range(4):
             out.memory[to, c] = pairs.memory[k, c]
-        for c in range(3):
-            out.moment[to, c] = pairs.moment[k, c]
+        if moments:
+            for c in range(3):
+                out.moment[to, c] = pairs.moment[k, c]
 
 
 def packed(pairs: Pairs, places, numbers, moments: bool) -> np.ndarray:
@@ -99,6 +102,7 @@ class Division:
         self.world, self.active = world, False
         self._cuts = np.zeros(world.ranks + 1, dtype=np.int64)  # where the balls of each process begin
         self.mine, self._due = None, False  # the pairs that are swept here; whether they know more than those found
+        self._arrays = pair_arrays(0)  # of them, where some come from others: new memory takes longer than to fill it
 
     # ---- who finds ---------------------------------------------------------------------------------------------------
 
@@ -243,11 +247,13 @@ class Division:
         numbers = [found.source[kept] if box is None else box[:, NUMBER] for box in boxes]
         splits = [int(np.searchsorted(some, total)) for some in numbers]  # those of balls, then those of planes
         ends = np.cumsum([0, *splits, *(len(some) - k for some, k in zip(numbers, splits, strict=True))]).tolist()
-        mine, balls = pair_arrays(ends[-1]), ends[world.ranks]
+        if ends[-1] > len(self._arrays.first):
+            self._arrays = pair_arrays(int(ROOM * ends[-1]) + 16)
+        mine, balls = Pairs(*(column[: ends[-1]] for column in self._arrays[:-1]), 0), ends[world.ranks]
         for k, split in enumerate(splits):
             for part, at in ((slice(0, split), ends[k]), (slice(split, None), ends[world.ranks + k])):
                 if k == me:
-                    take_rows(found, kept[part], at, mine)
+                    take_rows(found, kept[part], at, mine, self._moments)
                 else:
                     unpacked(boxes[k][part], at, mine)
         order = balls + np.argsort(mine.source[balls:], kind="stable")  # planes have pairs of several processes
@@ -291,12 +297,6 @@ class Division:
         self.world.wait([self.world.largest(number)])
         return int(number[0])
 
-    def forget_places(self, found: Pairs) -> None:
-        """Of pairs that came from others, keep what is remembered alone: their equations are filled."""
-        if self.mine is not found:
-            names = ("first", "second", "a", "b", "kind", "place")
-            self.mine = self.mine._replace(**{name: getattr(self.mine, name)[:0].copy() for name in names})
-
     def found_again(self, old: Pairs, new: Pairs) -> None:
         """The search has found the same pairs once more."""
         if self.mine is old:
@@ -325,7 +325,7 @@ class Division:
         requests = [world.receive(box, k, BACK) for k, box in boxes.items()]
         requests += [world.send(box, k, BACK) for k, box in out.items()]
         world.wait(requests)
-        keep_rows(mine, self._came[me], self._kept, found)
+        keep_rows(mine, self._came[me], self._kept, found, self._moments)
         for k, box in boxes.items():
             at = self._sent[k]
             found.memory[at], found.status[at] = box[:, :4], box[:, 4]

@@ -171,12 +171,12 @@ class BallSearch:
             )  # fmt: skip
             if total <= len(out.first):
                 break
-            room = int(ROOM * total) + 16 + 2 * SPARE * team.threads
-            if len(self._scratch.first) < room:
-                self._spare = self._scratch = pair_arrays(room)
+            room, known = 16 + 2 * SPARE * team.threads, len(self._scratch.first)
+            if total + room > known:
+                self._spare = self._scratch = pair_arrays(int(ROOM * total) + room)
                 self._filled = pair_arrays(0)  # it would keep what was shared before
-            else:
-                self._spare = pair_arrays(room, self._scratch)
+            else:  # as long as the other: where they become more step by step, it would soon be too short again
+                self._spare = pair_arrays(known, self._scratch)
         self.on_planes = on_planes.sum(axis=0)
         self._spare, self._filled = self._filled, out
         self._last, self.found = self.found, head_of(out, total, count, self._last)
