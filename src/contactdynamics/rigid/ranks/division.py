@@ -16,9 +16,8 @@ import numpy as np
 from ..._jit import kernel
 from ..equations.contract import ALL, GROUPS
 from ..order import count_slabs, cut_groups, find_slabs, grid, group_slabs, slab_of, spread, stride
-from ..search.balls import ROOM
 from ..search.contract import DIAGONAL, FULL, Candidates, Overlap
-from ..search.pairs import Pairs, pair_arrays
+from ..search.pairs import ROOM, Pairs, pair_arrays
 from .domains import first_group, ranks_of_groups
 from .some import settle_some
 

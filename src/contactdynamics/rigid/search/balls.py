@@ -18,11 +18,10 @@ from .ball_contacts import SPARE, Rules, crossing, find_pairs
 from .contract import BORDER, DIAGONAL, FULL, NEAR, Candidates, Outlook, Overlap, head_of
 from .laws import joint_rows
 from .left_out import some_close
-from .pairs import Pairs, deepest_pair, lost_most, pair_arrays, renumber
+from .pairs import ROOM, Pairs, deepest_pair, lost_most, pair_arrays, renumber
 from .recovery import recover_pairs
 
 MEMORY = ("first", "second", "impulse", "moment", "status", "lost")
-ROOM = 1.05  # of arrays that follow the number of contacts, over what is needed
 
 
 def turning(model, rows) -> np.ndarray:

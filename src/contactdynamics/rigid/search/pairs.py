@@ -49,6 +49,7 @@ class Pairs(NamedTuple):
 
 
 GAP = LOST = 3  # columns of ``place`` and ``memory``, after those of a vector: four numbers are read at once
+ROOM = 1.05  # of arrays that follow the number of pairs, over what is needed
 SCRATCH = ("a", "b", "law", "kind", "place", "source")  # of the present list alone: no memory
 
 
