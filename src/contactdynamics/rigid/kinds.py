@@ -147,7 +147,7 @@ class Kinds:
 
     @property
     def sortable(self) -> bool:
-        """Whether bodies may be put into another order: their laws must not know which body is the first."""
+        """Whether bodies may be put into another order: all that searches remember can be turned round."""
         return all(search.sortable for search in self.searches)
 
     def remove(self, ball: np.ndarray, plane: np.ndarray) -> None:

@@ -67,7 +67,9 @@ def kept(tables: Tables, stay: np.ndarray) -> Tables:
 
 
 def ordered(tables: Tables, order: np.ndarray, balls: np.ndarray) -> Tables:
-    """Body ``order[k]`` as body k, and ball ``balls[k]`` as ball k; the other parts stay in their order."""
+    """Body ``order[k]`` as body k, and ball ``balls[k]`` as ball k; planes stay in their order."""
     new_row = np.argsort(order)
     tables = tables._replace(balls=take(tables.balls, balls))
-    return Tables(take(tables.bodies, order), *(renumber(part, new_row) for part in tables.parts))
+    parts = [renumber(part, new_row) for part in tables.parts]
+    of_bodies = [take(part, np.argsort(part.body, kind="stable")) for part in parts[2:]]
+    return Tables(take(tables.bodies, order), *parts[:2], *of_bodies)

@@ -80,11 +80,12 @@ def full_contacts(room: int) -> FullContacts:
 
 
 @kernel
-def carried_axis(pairs, k, balls, planes, orientation, axes, out):
-    """The axis of anisotropic friction of a pair, in space: of the body made of its material, the first of two."""
+def carried_axis(pairs, k, balls, planes, bodies, axes, out):
+    """The axis of anisotropic friction of a pair, in space: see `carried`; a plane goes before what touches it."""
     made_of = balls.material[pairs.first[k]] if k < pairs.balls else planes.material[pairs.first[k]]
-    second = balls.material[pairs.second[k]]
-    carried(axes[pairs.law[k]], made_of, second, orientation[pairs.a[k]], orientation[pairs.b[k]], out)
+    second, a, b = balls.material[pairs.second[k]], pairs.a[k], pairs.b[k]
+    later = k < pairs.balls and bodies.identity[a] > bodies.identity[b]
+    carried(axes[pairs.law[k]], made_of, second, later, bodies.orientation[a], bodies.orientation[b], out)
 
 
 @kernel
@@ -115,7 +116,7 @@ def fill_some(space, pairs, shapes, bodies, rules, step, mobility, out, shares, 
             arm_a[c], arm_b[c] = point + shift[c] - bodies.position[a, c], point - bodies.position[b, c]
             shift[c] = shift[c] / length if length > 0.0 else 0.0
             out.image[found, c] = shift[c]
-        carried_axis(pairs, k, balls, planes, bodies.orientation, axes, axis)
+        carried_axis(pairs, k, balls, planes, bodies, axes, axis)
         local_frame(place[k], axis, dimension == 2, frame)
         relative_velocity(step.before, a, b, frame, arm_a, arm_b, u_before)
         relative_velocity(step.free, a, b, frame, arm_a, arm_b, u_free)

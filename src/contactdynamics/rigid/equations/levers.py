@@ -88,9 +88,13 @@ def block_by_direction(rows, linear, a, b, frame, image, out):
 
 
 @kernel
-def carried(d, one, two, turn_one, turn_two, out):
-    """The axis ``d`` (4,) of a law in space, between bodies of materials ``one`` and ``two``: see `carried_axis`."""
-    q = turn_one if one == d[3] or two != d[3] else turn_two
+def carried(d, one, two, later, turn_one, turn_two, out):
+    """The axis ``d`` (4,) of a law in space, between bodies of materials ``one`` and ``two``: that made of its own.
+
+    Where both are, or none, the one that was added first: the second is, where the first came ``later``.
+    """
+    mine, its = one == d[3], two == d[3]
+    q = turn_one if (mine and not its) or (mine == its and not later) else turn_two
     tx, ty, tz = 2 * (q[2] * d[2] - q[3] * d[1]), 2 * (q[3] * d[0] - q[1] * d[2]), 2 * (q[1] * d[1] - q[2] * d[0])
     out[0] = d[0] + q[0] * tx + q[2] * tz - q[3] * ty
     out[1] = d[1] + q[0] * ty + q[3] * tx - q[1] * tz

@@ -72,7 +72,7 @@ def fill_frames(touches, made_of, placed, rules, rows, out, begin, end):
 
     An axis of friction turns the frame.
     """
-    (materials, plane_materials), (position, orientation), (laws, axes) = made_of, placed, rules
+    (materials, plane_materials), (position, orientation, identity), (laws, axes) = made_of, placed, rules
     place, index, planes, row, axis, frame = (
         touches.place, touches.index, touches.planes, out.row, np.empty(3), np.empty((3, 3))
     )  # fmt: skip
@@ -84,7 +84,8 @@ def fill_frames(touches, made_of, placed, rules, rows, out, begin, end):
         if laws[law, FRICTION_1] != laws[law, FRICTION_2]:
             first = index[k, touch.FIRST]
             one = materials[first] if k < planes else plane_materials[first]
-            carried(axes[law], one, materials[index[k, touch.SECOND]], orientation[a], orientation[b], axis)
+            later = k < planes and identity[a] > identity[b]
+            carried(axes[law], one, materials[index[k, touch.SECOND]], later, orientation[a], orientation[b], axis)
             local_frame(place[k, NX : NZ + 1], axis, False, frame)
             for c in range(3):
                 row[k, T + c], row[k, S + c] = frame[1, c], frame[2, c]
@@ -148,7 +149,7 @@ def fill_some(touches, step, rows, laws, mobility, out, begin, end, alone):
 def fill_contacts(touches, made_of, placed, step, rows, rules, mobility, out, parts, meeting):
     """Fill ``out`` from the active ``touches`` and add their first guess to ``rows``, which start free.
 
-    ``made_of``: the materials of balls and planes; ``placed``: position and orientation of the bodies; ``rules``: laws
+    ``made_of``: the materials of balls and planes; ``placed``: position, orientation, identity of the bodies; ``rules``: laws
     and their axes. Threads share the blocks of the contacts, then the bodies: each body gets its impulses in the order
     of the contacts. Returns the sum of (rho b)^2 over the contacts, block by block in ``parts`` (BLOCKS, 2).
     """
@@ -348,7 +349,7 @@ class Spatial(Angular):
     def fill(self, model, near, touches, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
         b, made_of = model.bodies, (model.balls.material, model.planes.material)
-        given = self._part(touches), made_of, (b.position, b.orientation), step, rows, (model.laws, model.law_axes)
+        given = self._part(touches), made_of, (b.position, b.orientation, b.identity), step, rows, (model.laws, model.law_axes)
         return team.share(self._fill, *given, mobility, self.active, np.empty((BLOCKS, 2)))
 
     def book(self, touches, step, rows, bodies, works, team) -> float:

@@ -48,7 +48,6 @@ class Laws(NamedTuple):
 
     table: np.ndarray  # (L, COLUMNS) the laws themselves
     simple: np.ndarray  # (L,) Coulomb's, isotropic
-    symmetric: bool  # whether none knows which of two bodies is the first: all are isotropic
     sticky: np.ndarray  # (L,) with cohesion or tension
     near: np.ndarray  # (L,) see `Rules`
     all_simple: bool
@@ -61,7 +60,7 @@ def looked_at(laws: np.ndarray) -> Laws:
     simple = isotropic & (laws[:, [TAU, ROLLING, SPINNING, COHESION, TENSION]] == 0).all(axis=1)
     sticky = (laws[:, [COHESION, TENSION]] > 0).any(axis=1)
     near = np.where(laws[:, RHO] > 0, 0.0, NEAR)
-    return Laws(laws, simple, bool(isotropic.all()), sticky, near, bool(simple.all()), bool(sticky.any()))
+    return Laws(laws, simple, sticky, near, bool(simple.all()), bool(sticky.any()))
 
 
 NO_SHAPES = Shapes(np.zeros(0, dtype=bool), np.zeros(0, dtype=bool), False, True, False)
@@ -88,7 +87,7 @@ def with_shapes(known: Shapes, model, first: int) -> Shapes:
 class BallSearch:
     """Active pairs of balls and planes: see `Search`."""
 
-    size, rests, first, equations = "radius", False, 1.0, ()
+    size, rests, first, equations, sortable = "radius", False, 1.0, (), True
 
     def __init__(self):
         self.forget()
@@ -137,14 +136,9 @@ class BallSearch:
         return not self.all_diagonal
 
     @property
-    def sortable(self) -> bool:
-        """Whether the pairs may be turned round."""
-        return self._laws.symmetric
-
-    @property
     def divisible(self) -> bool:
         """Whether processes may share the pairs: see `ranks.division`."""
-        return self.sortable and not self.rules.border and not self._held
+        return not self.rules.border and not self._held
 
     def sizes(self, model) -> np.ndarray:
         """(S,) the radii of the balls."""

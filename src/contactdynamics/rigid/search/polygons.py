@@ -20,8 +20,10 @@ from .outlines import (
     COUNT,
     EDGE,
     LEFT,
+    ON_SECOND,
     ONE,
     OTHER,
+    RIGHT,
     ROW,
     ROWS,
     Outlines,
@@ -160,6 +162,14 @@ class PolygonSearch(Touching):
 
     def _shape(self, model) -> None:
         self.shapes = outlines(model.balls, model.corners)
+
+    def _turn_names(self, index, turn) -> None:
+        flat = np.diff(self.shapes.start) > 0
+        turn = np.flatnonzero(turn)
+        turn = turn[flat[index[turn, FIRST]] & flat[index[turn, SECOND]]]  # those with disks know no other name
+        for column in (FEATURE, AXIS):
+            index[turn, column] ^= ON_SECOND
+        index[turn, END] ^= LEFT ^ RIGHT
 
     def _own_shapes(self) -> None:
         self.shapes = self.shapes._replace(world=self.shapes.world.copy(), normal=self.shapes.normal.copy())

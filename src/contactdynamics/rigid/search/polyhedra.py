@@ -15,7 +15,7 @@ from ...state import FREE, OPEN
 from .contract import NEAR, SPATIAL
 from .ghosts import copies
 from .laws import own_law
-from .meeting import meet, speed
+from .meeting import EDGES, ON_SECOND, meet, speed
 from .solids import (
     CORNER,
     COUNT,
@@ -255,6 +255,13 @@ class PolyhedronSearch(Touching):
         self.shapes = solids(model.balls, model.corners, model.rims)
         self._most = 2 * int(np.diff(self.shapes.rim_starts).max(initial=3)) + 8  # corners of a joint, on the way
         self._spheres = bool((np.diff(self.shapes.starts[:, CORNER]) == 0).any())
+
+    def _turn_names(self, index, turn) -> None:
+        solid = np.diff(self.shapes.starts[:, CORNER]) > 0
+        turn = np.flatnonzero(turn)
+        turn = turn[solid[index[turn, FIRST]] & solid[index[turn, SECOND]]]  # those with spheres know no other name
+        index[turn, NAME_ONE], index[turn, NAME_TWO] = index[turn, NAME_TWO], index[turn, NAME_ONE]
+        index[turn[index[turn, AXIS] < EDGES], AXIS] ^= ON_SECOND
 
     def _own_shapes(self) -> None:
         self.shapes = self.shapes._replace(vectors=self.shapes.vectors.copy())

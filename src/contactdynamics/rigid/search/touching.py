@@ -77,7 +77,7 @@ class Touching:
     are what is noted of each pair in the neighbour lists.
     """
 
-    size, rests, needs_inertia, sortable, divisible = "one's inner radius", True, True, False, False
+    size, rests, needs_inertia, sortable, divisible = "one's inner radius", True, True, True, False
     first, four = 1e-3, False  # four: whether joints of polyhedra are thinned to four contacts
     tells = False  # whether processes search parts: to tell each other of contacts must take less than to find them
 
@@ -321,8 +321,24 @@ class Touching:
         return model.balls.body[self.found.index[:, SECOND]]
 
     def renumber(self, order: np.ndarray) -> None:
-        """Not asked for: see `sortable`."""
-        raise NotImplementedError
+        """Follow a sorting of the balls: ball ``order[k]`` becomes ball k; the tables of parts are still those before.
+
+        Sorted again; where the two change places, so do names, and so does the sign.
+        """
+        t, new = self.found, np.argsort(order).astype(np.int32)
+        index, place, pairs = t.index.copy(), t.place.copy(), np.arange(len(t.status)) < t.planes
+        second = new[index[:, SECOND]]
+        first = np.where(pairs, new[index[:, FIRST] * pairs], index[:, FIRST])
+        turn = pairs & (first > second)
+        self._turn_names(index, turn)
+        index[:, FIRST], index[:, SECOND] = np.where(turn, second, first), np.where(turn, first, second)
+        sign = np.where(turn, -1.0, 1.0)[:, None]
+        place[:, 1 : 1 + self.dimension] *= sign
+        turned = t._replace(
+            index=index, place=place, memory=sign * t.memory, a=np.where(turn, t.b, t.a), b=np.where(turn, t.a, t.b)
+        )
+        sort = np.lexsort((index[:, SECOND], index[:, FIRST], ~pairs))  # stable
+        self.found = Touches(*(array[sort] for array in turned[:-1]), t.planes)
 
     def memory(self) -> dict:
         """The arrays of a checkpoint."""
