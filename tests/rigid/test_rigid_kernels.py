@@ -24,12 +24,14 @@ from contactdynamics.rigid.equations import (
     diagonal_rows,
     diagonal_sweep,
     full,
+    grouped,
     levers,
     local,
 )
 from contactdynamics.rigid.equations.contract import GROUPS, Kind, Mobility
 from contactdynamics.rigid.search.ball_contacts import WARY
 from contactdynamics.rigid.search.contract import DIAGONAL, FULL, NEAR
+from contactdynamics.rigid.search.pairs import kept
 from contactdynamics.rigid.space import OPEN
 from contactdynamics.rigid.step import Goal, Step
 from contactdynamics.rigid.threads import Meeting, Team
@@ -839,7 +841,7 @@ def test_push_and_warm_start_of_full_contacts(moment):
     rows, u = c.rows.copy(), flat(c.rows)
     order, cuts = np.arange(c.g, dtype=np.uint32), np.append(0, np.full(contract.ALL, c.g))
     shares, scales = rng.uniform(size=(c.g, 2)), np.zeros(contract.ALL)
-    scale = full.warm_start(rows, c.mobility, c.general, order, cuts, shares, scales, ALONE)
+    scale = grouped.guess_groups(rows, c.mobility, c.general, order, cuts, shares, scales, ALONE)
     assert scale == pytest.approx(shares[:, 0].sum())
     for q in range(c.g):
         u = u + c.inverse_mass @ dense[c.m + q].T @ [*c.general.impulse[q], *c.general.moment[q]]
@@ -1031,7 +1033,7 @@ def test_status_and_memory_are_stored_by_pair(moment):
     assert cone < 1e-12 and size == pytest.approx(np.sum(c.simple.row[: c.m, 3:6] ** 2))
     assert (c.pairs.status[c.simple.pair[: c.m]] == wanted).all() and (c.simple.status[: c.m] == wanted).all()
     assert (c.pairs.impulse[c.simple.pair[: c.m]] == c.simple.row[: c.m, 3:6]).all()
-    _, size = full.store_contacts(slipping, c.general, c.kappa, 1e-12, c.pairs)
+    _, size = full.store_some(slipping, c.general, np.arange(c.g, dtype=np.uint32), 1e-12, kept(c.pairs))
     assert size == pytest.approx(np.sum(c.general.impulse**2))
     for q in range(c.g):
         pair, frame = c.general.pair[q], c.general.frame[q]
@@ -1058,7 +1060,7 @@ def test_works(moment):
         power = 0.5 * (dense[k] @ (before + after)) * both
         expected[c.pairs.law[pair]] += [power[0], power[1:3].sum(), power[3:].sum(), -(dense[k] @ driven) @ both]
     got = np.zeros_like(expected)
-    none, kept = np.zeros((3, 3), dtype=bool), c.pairs._replace(memory=c.pairs.memory.copy())
+    none, pairs = np.zeros((3, 3), dtype=bool), c.pairs._replace(memory=c.pairs.memory.copy())
     cuts, parts = np.arange(contract.ALL + 1) * c.m // contract.ALL, np.zeros((contract.ALL, len(got) + 1, 4))
     every = np.arange(c.m, dtype=np.uint32)
     diagonal_measure.measure_contacts(
@@ -1066,13 +1068,12 @@ def test_works(moment):
     )  # velocities after the step
     step = Step(0.0, c.h, 0.0, False, False, c.before, c.before)
     cones = np.zeros((contract.ALL, 2))
-    columns = step, c.rows, sim.bodies.kind, kept, c.simple, c.mobility.kappa
+    columns = step, c.rows, sim.bodies.kind, pairs, c.simple, c.mobility.kappa
     diagonal_books.keep_contacts(*columns, -1.0, got, cuts, parts, cones, ALONE)
     order, cuts = np.arange(c.g, dtype=np.uint32)[::-1].copy(), np.arange(contract.ALL + 1) * c.g // contract.ALL
     parts = np.zeros((contract.ALL, len(got) + 1, 4))
-    full.book_contacts(
-        c.before, c.rows, sim.bodies, none, c.h, c.pairs.law, kept.lost, c.general, got, order, cuts, parts, ALONE
-    )
+    sorts = sim.bodies.kind, sim.bodies.held
+    grouped.book_groups(c.before, c.rows, sorts, none, c.h, pairs, c.general, got, order, cuts, parts, ALONE)
     assert got == pytest.approx(expected, abs=1e-12)
 
 

@@ -14,7 +14,6 @@ from ..search.contract import BORDER
 from ..space import image
 from .contract import KERNELS, Kernels
 from .diagonal import Diagonal, add_powers, separations
-from .diagonal_books import store_contacts
 from .diagonal_measure import measure_contacts
 from .diagonal_rows import (
     NX,
@@ -110,7 +109,7 @@ def cell_work(rows, driven, contacts):
     return total
 
 
-KERNELS[BorderContacts] = Kernels(sweep_border, measure_contacts, store_contacts, separations, add_powers)
+KERNELS[BorderContacts] = Kernels(sweep_border, measure_contacts, separations, add_powers)
 
 
 class Border(Diagonal):

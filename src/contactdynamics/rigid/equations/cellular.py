@@ -10,9 +10,9 @@ from ..search.contract import CELLULAR, FULL
 from ..search.pairs import GAP, LOST, pair_arrays
 from ..search.touches import FIRST, LAW, SECOND, SIZE
 from ..space import images
+from .angular import Parted
 from .contract import Explicit
 from .full import Full, Met
-from .held import Parted
 
 
 def as_pairs(model, near, touches) -> tuple:

@@ -155,12 +155,11 @@ class Kernels(NamedTuple):
     ``add_known(contacts, order, begin, end, group, sums)``, where there is one, says that `measure` leaves P . (U - r)
     with the contacts; it adds that of those in the ``order`` of the sweeps from ``begin`` on, before ``end``, to the
     ``sums`` (G, 2) of their groups, with sign and without.
-    ``store(rows, contacts, kappa, tolerance, found)`` and ``separations(rows, contacts)`` are verbs of `Equations`.
+    ``separations(rows, contacts)`` is a verb of `Equations`.
     """
 
     sweep: object
     measure: object
-    store: object
     separations: object
     add_powers: object
     add_known: object = None

@@ -14,7 +14,7 @@ from ..._jit import Settled, kernel
 from ..search.contract import DIAGONAL
 from ..search.pairs import kept
 from .contract import ALL, KERNELS, Explicit, Kernels, Mobility, local_frame
-from .diagonal_books import keep_contacts, store_contacts, store_groups
+from .diagonal_books import keep_contacts, store_groups
 from .diagonal_fill import fill_contacts
 from .diagonal_measure import measure_contacts
 from .diagonal_rows import (
@@ -96,9 +96,7 @@ def add_known(contacts, order, begin, end, group, sums):
 
 
 NO_MOBILITY = Mobility(np.zeros((0, 3, 3)), 0.0, 0)  # where nothing is stored, it is not read
-KERNELS[DiagonalContacts] = Kernels(
-    sweep_contacts, measure_contacts, store_contacts, separations, add_powers, add_known
-)
+KERNELS[DiagonalContacts] = Kernels(sweep_contacts, measure_contacts, separations, add_powers, add_known)
 
 
 class Diagonal(Held):

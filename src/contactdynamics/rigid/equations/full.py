@@ -20,12 +20,9 @@ from ..crew import enlist
 from ..search.contract import FULL
 from ..search.pairs import GAP, LOST, Pairs, kept, pair_size
 from ..space import image
-from ..threads import own_part, part, share_out
+from ..threads import part
 from .contract import (
-    ALL,
-    GROUPS,
     KERNELS,
-    SHARED,
     START,
     Explicit,
     Kernels,
@@ -35,8 +32,9 @@ from .contract import (
     tallied,
     target_velocity,
 )
-from .full_works import book_contacts, cell_work, store_contacts, store_groups
-from .held import Held, status_of
+from .full_works import book_some, cell_work, store_some
+from .grouped import BY_GROUPS, ByGroups, Grouped, add_left
+from .held import status_of
 from .levers import (
     add_image,
     block_by_direction,
@@ -198,37 +196,12 @@ def push(rows, mobility, a, b, frame, arm_a, arm_b, image, p, m):
 
 
 @kernel
-def push_some(rows, mobility, contacts, some, shares):
-    """Add the impulses and moments of the contacts ``some`` to the velocities; the sum of their ``shares``."""
-    scale = 0.0
+def push_some(rows, mobility, contacts, some):
+    """Add the impulses and moments of the contacts ``some`` to the velocities."""
     for at in range(some.size):
         k = some[at]
         push(rows, mobility, contacts.a[k], contacts.b[k], contacts.frame[k], contacts.arm_a[k],
              contacts.arm_b[k], contacts.image[k], contacts.impulse[k], contacts.moment[k])  # fmt: skip
-        scale += shares[k, 0]
-    return scale
-
-
-@kernel
-def warm_start(rows, mobility, contacts, order, cuts, shares, scales, meeting):
-    """Add the impulses and moments that the contacts start with to the velocities, group by group as in a sweep.
-
-    Returns the sum of the first column of their ``shares``, by group in ``scales`` (ALL,).
-    """
-    enlist(meeting)
-    first, after = own_part(meeting, GROUPS)
-    for parity in range(2):
-        for group in range(parity * GROUPS + first, parity * GROUPS + after):
-            some = order[cuts[group] : cuts[group + 1]]
-            scales[group] = push_some(rows, mobility, contacts, some, shares)
-        share_out(meeting, rows, parity)
-    scale = 0.0
-    if meeting.thread == 0:
-        some = order[cuts[SHARED] : cuts[ALL]]
-        scales[SHARED] = push_some(rows, mobility, contacts, some, shares)
-        for group in range(ALL):
-            scale += scales[group]
-    return scale
 
 
 @kernel
@@ -344,19 +317,8 @@ def add_powers(free, rows, contacts, some, group, sums):
         sums[at, 2] += size
 
 
-@kernel
-def add_known(contacts, order, begin, end, group, sums):
-    """Add the powers that `measure_contacts` has left to the ``sums`` (G, 2) of their groups: see `Kernels`."""
-    for n in range(begin, end):
-        k = order[n]
-        at = group[contacts.a[k]]
-        at = at if at >= 0 else group[contacts.b[k]]
-        sums[at, 0] += contacts.power[k]
-        sums[at, 1] += abs(contacts.power[k])
-    return True
-
-
-KERNELS[FullContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers, add_known)
+KERNELS[FullContacts] = Kernels(sweep_contacts, measure_contacts, separations, add_powers, add_left)
+BY_GROUPS[FullContacts] = ByGroups(push_some, store_some, book_some)
 
 
 class Met(NamedTuple):
@@ -369,7 +331,7 @@ class Met(NamedTuple):
     places: np.ndarray  # (S, 3) of the balls, m
 
 
-class Full(Held):
+class Full(Grouped):
     """The full contacts of a scene: see `Equations`.
 
     They are not extrapolated where bodies have lever arms or laws of their own. What a sweep leaves under a growing
@@ -392,15 +354,11 @@ class Full(Held):
 
     def _begin(self, model, met: Met, step, rows, mobility, team) -> float:
         """Fill the contacts of what was ``met``, and add the first guess; the sum of (rho b)^2."""
-        rules, scales, (order, cuts, _, _, shares, _) = (model.laws, model.law_axes), np.zeros(ALL), self._plan
+        rules, shares = (model.laws, model.law_axes), self._plan.shares
         team.alike.share(
             fill_contacts, met.space, met.pairs, met[2:], model.bodies, rules, step, mobility, self.active, shares
         )
-
-        def exchange(parity):
-            team.pass_on(rows, parity, *((scales,) if parity else ()))
-
-        return team.split(exchange, warm_start, rows, mobility, self.active, order, cuts, shares, scales)
+        return self.guess(rows, mobility, team)
 
     def _look(self, heavy: bool, team) -> None:
         """Whether contacts may be extrapolated, not where some are ``heavy``; and `together` knows their laws."""
@@ -416,31 +374,9 @@ class Full(Held):
         heavy = bodies[~model.bodies.simple[bodies]]
         return not mobility.inverse[heavy].any()
 
-    def store(self, found, rows, mobility, tolerance, team) -> tuple[float, float]:
-        """Keep impulse, moment and status with those ``found``; the largest distance to a cone and sum |P|^2."""
-        stored, parts = self.memory(found), np.zeros((ALL, 2))
-
-        def exchange(stage):
-            team.add_up(parts)
-
-        columns = rows, self.active, tolerance, stored, self._plan.order, self._plan.cuts, parts
-        return team.split(exchange, store_groups, *columns)
-
     def cell_work(self, rows, driven) -> float:
         """Of the components ``driven`` (3, 3) of a moving cell, the last of ``rows``, on the present impulses, J."""
         return cell_work(rows, driven, self.active)
-
-    def book(self, pairs, step, rows, bodies, works, team) -> float:
-        """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
-        parts = np.zeros((ALL, len(works) + 1, 4))
-
-        def exchange(stage):
-            team.add_up(parts)
-
-        return team.split(
-            exchange, book_contacts, step.before, rows, bodies, step.driven, step.h, pairs.law, pairs.lost, self.active,
-            works, self._plan.order, self._plan.cuts, parts,
-        )  # fmt: skip
 
     def acting(self) -> tuple:
         """(count, 3) impulses and moments, in the frames."""

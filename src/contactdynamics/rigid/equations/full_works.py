@@ -4,27 +4,28 @@ import numpy as np
 
 from ..._jit import kernel
 from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
-from ..crew import enlist
 from ..motion import is_held
-from ..threads import share_out
-from .contract import ALL, lost_after, own_groups, put_together
+from ..search.pairs import LOST
+from .contract import lost_after
 from .levers import contact_velocity, relative_spin
 
 
 @kernel
-def book_some(before, rows, bodies, driven, pairs_law, contacts, works, some):
-    """Add the works of the contacts ``some`` to ``works`` (L, 4): see `book_contacts`."""
-    kind, held = bodies.kind, bodies.held
+def book_some(before, rows, sorts, driven, h, pairs, contacts, some, works):
+    """Add the works of the contacts ``some`` to ``works`` (L, 4), and enter what they lost: see `grouped.ByGroups`."""
+    (kind, held), most = sorts, 0.0
     u, v, s, t = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     for at in range(some.size):
         k = some[at]
-        a, b, frame = contacts.a[k], contacts.b[k], contacts.frame[k]
+        a, b, frame, pair = contacts.a[k], contacts.b[k], contacts.frame[k], contacts.pair[k]
         arm_a, arm_b, p, m = contacts.arm_a[k], contacts.arm_b[k], contacts.impulse[k], contacts.moment[k]
         contact_velocity(before, contacts, k, u)
         contact_velocity(rows, contacts, k, v)
         relative_spin(before, a, b, frame, s)
         relative_spin(rows, a, b, frame, t)
-        book = works[pairs_law[contacts.pair[k]]]
+        lost = lost_after(pairs.memory[pair, LOST], v[0], contacts.target[k, 0], h)
+        pairs.memory[pair, LOST], most = lost, max(most, lost)
+        book = works[pairs.law[pair]]
         book[0] += 0.5 * (u[0] + v[0]) * p[0]
         book[1] += 0.5 * ((u[1] + v[1]) * p[1] + (u[2] + v[2]) * p[2])
         book[2] += 0.5 * ((s[0] + t[0]) * m[0] + (s[1] + t[1]) * m[1] + (s[2] + t[2]) * m[2])
@@ -37,26 +38,7 @@ def book_some(before, rows, bodies, driven, pairs_law, contacts, works, some):
         if held[b] > 0:
             book[3] -= held_power(rows, b, held[b], arm_b, frame, p, m)
         book[3] -= cell_power(rows, contacts.image[k], driven, frame, p)
-
-
-@kernel
-def book_contacts(before, rows, bodies, driven, h, pairs_law, lost, contacts, works, order, cuts, parts, meeting):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive; by ``parts``.
-
-    ``parts`` (ALL, L + 1, 4) are those of the groups, from ``cuts`` on in the ``order`` of the sweeps; zeros. Enters
-    into ``lost`` (K,) of the pairs what the solver left, and returns the largest; without it, (0,), nothing. ``driven``
-    (3, 3): which components of the velocity gradient of a moving cell are imposed.
-    """
-    enlist(meeting)
-    for parity in range(2):
-        first, after = own_groups(meeting, parity)
-        for group in range(first, after):
-            some = order[cuts[group] : cuts[group + 1]]
-            book_some(before, rows, bodies, driven, pairs_law, contacts, parts[group], some)
-            if lost.size > 0:
-                parts[group, works.shape[0], 0] = lose(rows, contacts, h, lost, some)
-    share_out(meeting, rows, 0)
-    return put_together(parts, works, meeting.thread == 0)
+    return most
 
 
 @kernel
@@ -112,21 +94,8 @@ def driven_power(rows, body, arm, frame, p, m):
 
 
 @kernel
-def lose(rows, contacts, h, lost, some):
-    """Enter into ``lost`` (K,) what the solver left to the contacts ``some``; the largest."""
-    most, u = 0.0, np.empty(3)
-    for n in range(some.size):
-        k = some[n]
-        contact_velocity(rows, contacts, k, u)
-        at = contacts.pair[k]
-        lost[at] = lost_after(lost[at], u[0], contacts.target[k, 0], h)
-        most = max(most, lost[at])
-    return most
-
-
-@kernel
 def store_some(rows, contacts, some, tolerance, pairs):
-    """Store status, impulse and moment of the contacts ``some`` in the pairs; see `store_groups`."""
+    """Store status, impulse and moment of the contacts ``some`` in the pairs: see `grouped.ByGroups`."""
     cone, size = 0.0, 0.0
     u = np.empty(3)
     for at in range(some.size):
@@ -147,29 +116,4 @@ def store_some(rows, contacts, some, tolerance, pairs):
         for c in range(3):
             pairs.memory[pair, c] = frame[0, c] * p[0] + frame[1, c] * p[1] + frame[2, c] * p[2]
             pairs.moment[pair, c] = frame[0, c] * m[0] + frame[1, c] * m[1] + frame[2, c] * m[2]
-    return cone, size
-
-
-@kernel
-def store_contacts(rows, contacts, kappa, tolerance, pairs):
-    """`store_some` of all contacts."""
-    return store_some(rows, contacts, np.arange(contacts.pair.size), tolerance, pairs)
-
-
-@kernel
-def store_groups(rows, contacts, tolerance, pairs, order, cuts, parts, meeting):
-    """Store status, impulse and moment in the pairs; a contact on its cone sticks where it hardly slips.
-
-    Returns the largest violation of a cone and the sum of |P|^2: group by group, in ``parts`` (ALL, 2).
-    """
-    enlist(meeting)
-    for parity in range(2):
-        first, after = own_groups(meeting, parity)
-        for k in range(first, after):
-            some = order[cuts[k] : cuts[k + 1]]
-            parts[k, 0], parts[k, 1] = store_some(rows, contacts, some, tolerance, pairs)
-    share_out(meeting, rows, 0)
-    cone, size = 0.0, 0.0
-    for k in range(ALL):
-        cone, size = max(cone, parts[k, 0]), size + parts[k, 1]
     return cone, size

@@ -1,7 +1,6 @@
 """What the equations of all kinds have in common: arrays with room for more than the active contacts, and their verbs.
 
-`Held` has what follows from a kind's kernels and arrays alone; a kind says what differs. `Angular` are those of
-polygons and polyhedra, whose contacts stand in the order of their touches.
+`Held` has what follows from a kind's kernels and arrays alone; a kind says what differs.
 """
 
 from typing import NamedTuple
@@ -11,8 +10,6 @@ import numpy as np
 from ..._jit import Settled, kernel
 from ...state import SEPARATING, SLIDING, STICKING
 from ..pages import zeros
-from ..search.touches import FIRST, SECOND
-from ..threads import block
 from .contract import ALL, Kernels, Kind, Plan
 
 
@@ -44,37 +41,6 @@ def shrink(some, a, b, group, factor, impulses):
         s = factor[group[a[k]] if group[a[k]] >= 0 else group[b[k]]]
         for c in range(impulses.shape[1]):
             impulses[k, c] *= s
-
-
-@kernel(inline=True)
-def same_pair(index, k, planes):
-    """Whether the touches k - 1 and k belong to the same two parts; from ``planes`` on the first one is a plane."""
-    return (
-        k > 0 and k != planes
-        and index[k, FIRST] == index[k - 1, FIRST] and index[k, SECOND] == index[k - 1, SECOND]
-    )  # fmt: skip
-
-
-@kernel
-def block_of_pairs(index, planes, k):
-    """Begin and end of block ``k`` of touches; those of the same two parts are in one block."""
-    begin, end = block(index.shape[0], k)
-    while begin < index.shape[0] and same_pair(index, begin, planes):
-        begin += 1
-    while end < index.shape[0] and same_pair(index, end, planes):
-        end += 1
-    return begin, max(begin, end)
-
-
-@kernel
-def filled_by(parts, special, first):
-    """The sum of (rho b)^2 of all blocks, ``parts`` (BLOCKS, 2); the ``first`` thread notes what is ``special``."""
-    scale, some = 0.0, False
-    for k in range(parts.shape[0]):
-        scale, some = scale + parts[k, 0], some or parts[k, 1] > 0.0
-    if first:
-        special[0] = some
-    return scale
 
 
 def head(table, count: int):
@@ -114,7 +80,7 @@ class Held:
     def clear(self) -> None:
         """No active contacts."""
         self._hold(0)
-        self._fill, self._store = Settled(self.filling), Settled(self.kernels.store)
+        self._fill = Settled(self.filling)
 
     def make_room(self, count: int) -> Plan:
         """Arrays for ``count`` contacts."""
@@ -147,10 +113,6 @@ class Held:
         """Those arrays of ``found`` that are stored."""
         return found
 
-    def store(self, found, rows, mobility, tolerance, team) -> tuple[float, float]:
-        """Keep impulse, moment and status with those ``found``; the largest distance to a cone and sum |P|^2."""
-        return self._store(rows, self.active, mobility.kappa, tolerance, self.memory(found))
-
     def keep(self, found, step, rows, mobility, tolerance, bodies, works, team) -> tuple[float, float, float]:
         """`store` and `book`, one after the other: what both return."""
         cone, size = self.store(found, rows, mobility, tolerance, team)
@@ -164,62 +126,3 @@ class Held:
         """Multiply the impulses of the contacts ``some`` by the ``factor`` (G,) of their group."""
         for impulses in self.acting():
             shrink(some, self.active.a, self.active.b, group, factor, impulses)
-
-
-class Parted:
-    """Contacts that are all touches of their search or, where some bodies are held in some directions, a part of them.
-
-    What a kind keeps with its own part (memory, status, what was lost) goes back to the touches by `_give`.
-    """
-
-    number: int
-    count: int
-    _which = None  # (count,) the places of a part, None where it is all
-
-    def _part(self, touches):
-        """Those of this kind."""
-        self._which = None if self.count == len(touches.status) else np.flatnonzero(touches.kind == self.number)
-        if self._which is None:
-            return touches
-        planes = int(np.searchsorted(self._which, touches.planes))
-        return type(touches)(*[array[self._which] for array in touches[:-1]], planes)
-
-    def _give(self, touches, part) -> None:
-        """Enter into the ``touches`` what their ``part`` keeps."""
-        if part is not touches:
-            for name in ("memory", "status", "lost"):
-                getattr(touches, name)[self._which] = getattr(part, name)
-
-    @property
-    def places(self) -> np.ndarray:
-        """(count,) their touches."""
-        return np.arange(self.count) if self._which is None else self._which
-
-
-class Angular(Parted, Held):
-    """The contacts of polygons or polyhedra: see `Parted`; with laws beyond Coulomb's or without."""
-
-    more, beyond = (1.3, 64), slice(0)  # columns of `law` that `together` does not know
-    booking = None  # the kernel of `book`
-
-    def clear(self) -> None:
-        """No active contacts."""
-        super().clear()
-        self._book = Settled(self.booking)
-
-    def store(self, touches, rows, mobility, tolerance, team) -> tuple[float, float]:
-        """Keep impulse, moment and status with the touches; the largest distance to a cone and sum |P|^2."""
-        part = self._part(touches)
-        result = super().store(part, rows, mobility, tolerance, team)
-        self._give(touches, part)
-        return result
-
-    @property
-    def ahead(self) -> bool:
-        """Glue and moments are not extrapolated: a bond that overshoots lets go."""
-        return not self._contacts.special[0]
-
-    @property
-    def able(self) -> bool:
-        """No tension, no moments."""
-        return not (self._contacts.special[0] and self.active.law[:, self.beyond].any())

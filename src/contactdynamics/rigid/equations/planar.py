@@ -16,7 +16,8 @@ from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
 from ..crew import enlist
 from ..search import touches as touch
 from ..search.contract import NEAR, PLANAR
-from ..threads import BLOCKS, block, meet, part
+from ..threads import BLOCKS, meet, part
+from .angular import Angular, block_of_pairs, same_pair, some_special
 from .contract import (
     KERNELS,
     START,
@@ -24,12 +25,12 @@ from .contract import (
     Kernels,
     holds_static,
     lost_after,
-    put_together,
     sinking_speed,
     tallied,
     target_velocity,
 )
-from .held import Angular, block_of_pairs, filled_by, same_pair, status_of
+from .grouped import BY_GROUPS, ByGroups, add_left
+from .held import status_of
 from .planar_rows import (
     AN,
     AT,
@@ -53,21 +54,19 @@ from .planar_rows import (
     WTT,
     PlanarContacts,
     planar_contacts,
-    push,
-    push_own,
-    twist,
+    push_some,
     velocity,
 )
 from .planar_sweep import couple, sweep_contacts
 
 
 @kernel
-def fill_some(touches, position, step, rows, laws, mobility, out, begin, end, alone):
-    """Fill the contacts from ``begin`` on, before ``end``: see `fill_contacts`; where ``alone``, add their first guess.
+def fill_some(touches, position, step, rows, laws, mobility, out, shares, begin, end):
+    """Fill the contacts from ``begin`` on, before ``end``: see `fill_contacts`.
 
-    Returns the sum of (rho b)^2, and whether there are other laws than Coulomb's.
+    Returns whether there are other laws than Coulomb's.
     """
-    scale, special = 0.0, False
+    special = False
     index, place, gaps, memory, status, lost, planes = (
         touches.index, touches.place, touches.gap, touches.memory, touches.status, touches.lost, touches.planes
     )  # fmt: skip
@@ -110,46 +109,37 @@ def fill_some(touches, position, step, rows, laws, mobility, out, begin, end, al
                 couple(row, edge, k - 1, mass)
         f_n, f_t = velocity(free, a, b, row, k)
         rho = 2.0 / (row[k, WNN] + row[k, WTT])
-        scale += rho * rho * ((f_n - row[k, RN]) ** 2 + (f_t - row[k, RT]) ** 2)
-        if alone:
-            push(rows, a, b, row, k, row[k, PN], row[k, PT])
-            if law[k, MOMENT] != 0.0:
-                twist(rows, a, b, row, k, law[k, MOMENT])
-    return scale, special
+        shares[k, 0] = rho * rho * ((f_n - row[k, RN]) ** 2 + (f_t - row[k, RT]) ** 2)
+    return special
 
 
 @kernel
-def fill_contacts(touches, position, step, rows, laws, mobility, out, parts, meeting):
-    """Fill ``out`` from the active ``touches`` and add their first guess to ``rows``, which start free.
+def fill_contacts(touches, position, step, rows, laws, mobility, out, shares, parts, meeting):
+    """Fill ``out`` from the active ``touches``; the first column of the ``shares`` gets (rho b)^2 of each.
 
-    Threads share the blocks of the contacts, then the bodies: each body gets its impulses in the order of the contacts.
-    Returns the sum of (rho b)^2 over the contacts, block by block in ``parts`` (BLOCKS, 2).
+    Threads share the blocks of the contacts, and note in ``parts`` (BLOCKS,) where there are other laws than Coulomb's.
     """
     enlist(meeting)
-    alone = meeting.threads == 1
     first, after = part(BLOCKS, meeting)
     for k in range(first, after):
         begin, end = block_of_pairs(touches.index, touches.planes, k)
-        parts[k, 0], parts[k, 1] = fill_some(touches, position, step, rows, laws, mobility, out, begin, end, alone)
+        parts[k] = fill_some(touches, position, step, rows, laws, mobility, out, shares, begin, end)
     meet(meeting, rows)
-    if not alone:
-        begin, end = part(rows.shape[0], meeting)
-        push_own(rows, out, begin, end)
-    return filled_by(parts, out.special, meeting.thread == 0)
+    some_special(parts, out.special, meeting.thread == 0)
 
 
 @kernel
 def measure_contacts(rows, mobility, contacts, some, shares):
     """The sums of the residual: see `Kernels`."""
-    sums, row, law = START, contacts.row, contacts.law
+    sums, row, law, powers = START, contacts.row, contacts.law, contacts.power
     for at in range(some.size):
         k = some[at]
-        a, b = contacts.a[k], contacts.b[k]
+        a, b, m = contacts.a[k], contacts.b[k], law[k, MOMENT]
         stiff = 0.5 * (row[k, WNN] + row[k, WTT])
         rho = 1.0 / stiff
         u_n, u_t = velocity(rows, a, b, row, k)
         u_n, u_t, p_n, p_t, gamma = u_n - row[k, RN], u_t - row[k, RT], row[k, PN], row[k, PT], row[k, GAMMA]
-        square = p_n * p_n + p_t * p_t
+        square, power = p_n * p_n + p_t * p_t, p_n * u_n + p_t * u_t
         share, product = 0.0, 0.0
         if law[k, PULL] > 0.0 and p_n < 0.0:  # tension: closed, without friction
             share = (rho * u_n) ** 2 + p_t * p_t
@@ -161,8 +151,10 @@ def measure_contacts(rows, mobility, contacts, some, shares):
         if law[k, ROLL] > 0.0:
             turn = row[k, KA] / rows[a, 7] ** 2 + row[k, KB] / rows[b, 7] ** 2
             spin, limit = rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7], law[k, ROLL] * max(row[k, PN], 0.0)
-            m = law[k, MOMENT]
             share += turn * (m - min(limit, max(-limit, m - spin / turn))) ** 2 * stiff
+        if m != 0.0:
+            power += m * (rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7])
+        powers[k] = power
         sinks = u_n < -contacts.sink[k]
         shares[k, 0], shares[k, 1] = product + share * stiff, share
         if sinks:
@@ -172,12 +164,13 @@ def measure_contacts(rows, mobility, contacts, some, shares):
 
 
 @kernel
-def store_contacts(rows, contacts, kappa, tolerance, touches):
-    """Store status, impulse and moment with the touches; returns the largest violation of a cone and sum |P|^2."""
+def store_some(rows, contacts, some, tolerance, touches):
+    """Store status, impulse and moment of the contacts ``some`` with the touches: see `grouped.ByGroups`."""
     cone, size = 0.0, 0.0
     one, two, row, law, status = contacts.a, contacts.b, contacts.row, contacts.law, contacts.status
     memory, kept = touches.memory, touches.status
-    for k in range(status.size):
+    for at in range(some.size):
+        k = some[at]
         p_n, p_t = row[k, PN], row[k, PT]
         if status[k] == SLIDING and p_n > 0.0:
             _, u_t = velocity(rows, one[k], two[k], row, k)
@@ -194,10 +187,14 @@ def store_contacts(rows, contacts, kappa, tolerance, touches):
 
 
 @kernel
-def book_some(before, rows, kind, h, index, lost, contacts, begin, end, works):
-    """Add the works of the contacts from ``begin`` on, before ``end``, to ``works``: see `book_contacts`."""
-    one, two, row, law, most = contacts.a, contacts.b, contacts.row, contacts.law, 0.0
-    for k in range(begin, end):
+def book_some(before, rows, sorts, driven, h, touches, contacts, some, works):
+    """Add the works of the contacts ``some`` to ``works`` (L, 4), and enter what they lost: see `grouped.ByGroups`."""
+    one, two, row, law, index, lost = (
+        contacts.a, contacts.b, contacts.row, contacts.law, touches.index, touches.lost
+    )  # fmt: skip
+    (kind, _), most = sorts, 0.0
+    for at in range(some.size):
+        k = some[at]
         a, b, m = one[k], two[k], law[k, MOMENT]
         u_n, u_t = velocity(before, a, b, row, k)
         v_n, v_t = velocity(rows, a, b, row, k)
@@ -221,23 +218,6 @@ def book_some(before, rows, kind, h, index, lost, contacts, begin, end, works):
 
 
 @kernel
-def book_contacts(before, rows, kind, h, index, lost, contacts, works, parts, meeting):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive; by ``parts``.
-
-    ``parts`` (BLOCKS, L + 1, 4) are those of the blocks. Enters into ``lost`` (m,) what the solver left, and returns
-    the largest.
-    """
-    enlist(meeting)
-    first, after = part(BLOCKS, meeting)
-    for k in range(first, after):
-        begin, end = block(contacts.a.size, k)
-        parts[k] = 0.0
-        parts[k, works.shape[0], 0] = book_some(before, rows, kind, h, index, lost, contacts, begin, end, parts[k])
-    meet(meeting, rows)
-    return put_together(parts, works, meeting.thread == 0)
-
-
-@kernel
 def separations(rows, contacts):
     """U_n (m,) of the contacts."""
     out = np.empty(contacts.a.size)
@@ -248,7 +228,10 @@ def separations(rows, contacts):
 
 @kernel
 def add_powers(free, rows, contacts, some, group, sums):
-    """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them."""
+    """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them.
+
+    Those of a contact at once: processes add them up for each other.
+    """
     row, law = contacts.row, contacts.law
     for n in range(some.size):
         k = some[n]
@@ -258,14 +241,15 @@ def add_powers(free, rows, contacts, some, group, sums):
         f_n, f_t = velocity(free, a, b, row, k)
         p_n, p_t = row[k, PN], row[k, PT]
         spin = rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7]
-        sums[at, 1] += p_n * (u_n - f_n) + p_t * (u_t - f_t)
-        sums[at, 1] += m * (spin - free[b, 5] / rows[b, 7] + free[a, 5] / rows[a, 7])
+        turn = m * (spin - free[b, 5] / rows[b, 7] + free[a, 5] / rows[a, 7])
+        sums[at, 1] += p_n * (u_n - f_n) + p_t * (u_t - f_t) + turn
         u_n, u_t = u_n - row[k, RN], u_t - row[k, RT]
         sums[at, 0] += p_n * u_n + p_t * u_t + m * spin
         sums[at, 2] += abs(p_n * u_n) + abs(p_t * u_t) + abs(m * spin)
 
 
-KERNELS[PlanarContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers)
+KERNELS[PlanarContacts] = Kernels(sweep_contacts, measure_contacts, separations, add_powers, add_left)
+BY_GROUPS[PlanarContacts] = ByGroups(push_some, store_some, book_some)
 
 
 @kernel
@@ -294,20 +278,12 @@ class Planar(Angular):
 
     number, beyond = PLANAR, slice(PULL, MOMENT)
     arrays, kernels = staticmethod(planar_contacts), KERNELS[PlanarContacts]
-    filling, booking = staticmethod(fill_contacts), staticmethod(book_contacts)
+    filling = staticmethod(fill_contacts)
 
     def fill(self, model, near, touches, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        given = self._part(touches), model.bodies.position, step, rows, model.laws, mobility, self.active
-        return team.share(self._fill, *given, np.empty((BLOCKS, 2)))
-
-    def book(self, touches, step, rows, bodies, works, team) -> float:
-        """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
-        part = self._part(touches)
-        given = step.before, rows, bodies.kind, step.h, part.index, part.lost, self.active, works
-        most = team.share(self._book, *given, np.empty((BLOCKS, len(works) + 1, 4)))
-        self._give(touches, part)
-        return most
+        given = self._part(touches), model.bodies.position, step, rows, model.laws, mobility
+        return self._begin(given, rows, mobility, team)
 
     def acting(self) -> tuple:
         """(count, 2) impulses, in the frames, and (count, 1) moments."""

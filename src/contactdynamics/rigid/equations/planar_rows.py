@@ -24,6 +24,7 @@ class PlanarContacts(NamedTuple):
     joint: np.ndarray  # (m,) this contact and the next one are the two ends of one overlap, at the same height
     edge: np.ndarray  # (m, 10) for them: mean levers, W with the common slip, the inverse of W where both stick
     sink: np.ndarray  # (m,) speed below the target that the solver may leave to this contact, m/s
+    power: np.ndarray  # (m,) P . (U - r) and that of the moment, as the residual was last measured, J
     special: np.ndarray  # (1,) whether some law needs more than Coulomb's
 
 
@@ -32,7 +33,7 @@ def planar_contacts(room: int) -> PlanarContacts:
     rows = [np.empty(room, dtype=np.uint32) for _ in range(2)]
     return PlanarContacts(
         *rows, np.empty((room, 16)), np.empty((room, 4)), np.zeros(room, dtype=np.int8), np.zeros(room, dtype=bool),
-        np.empty((room, 10)), np.empty(room), np.zeros(1, dtype=bool),
+        np.empty((room, 10)), np.empty(room), np.zeros(room), np.zeros(1, dtype=bool),
     )  # fmt: skip
 
 
@@ -68,21 +69,12 @@ def twist(rows, a, b, row, k, m):
 
 
 @kernel
-def push_own(rows, contacts, begin, end):
-    """Apply impulses and moments of all ``contacts`` to those of their bodies from row ``begin`` on, before ``end``.
-
-    As `push` and `twist` do it contact after contact, to the bit.
-    """
+def push_some(rows, mobility, contacts, some):
+    """Add the impulses and moments of the contacts ``some`` to the velocities."""
     row, law = contacts.row, contacts.law
-    for k in range(contacts.a.size):
-        for side in range(2):
-            body = contacts.b[k] if side else contacts.a[k]
-            if begin <= body < end:
-                sign, turn, n, t = (1.0, KB, BN, BT) if side else (-1.0, KA, AN, AT)
-                p_n, p_t, m = row[k, PN], row[k, PT], law[k, MOMENT]
-                x, y = row[k, NX] * p_n - row[k, NY] * p_t, row[k, NY] * p_n + row[k, NX] * p_t
-                rows[body, 0] += sign * (rows[body, 6] * x)
-                rows[body, 1] += sign * (rows[body, 6] * y)
-                rows[body, 5] += sign * (row[k, turn] * (row[k, n] * p_n + row[k, t] * p_t))
-                if m != 0.0:
-                    rows[body, 5] += sign * (row[k, turn] / rows[body, 7] * m)
+    for at in range(some.size):
+        k = some[at]
+        a, b = contacts.a[k], contacts.b[k]
+        push(rows, a, b, row, k, row[k, PN], row[k, PT])
+        if law[k, MOMENT] != 0.0:
+            twist(rows, a, b, row, k, law[k, MOMENT])

@@ -16,7 +16,8 @@ from ...state import DRIVEN, SEPARATING, SLIDING, STICKING
 from ..crew import enlist
 from ..search import touches as touch
 from ..search.contract import SPATIAL
-from ..threads import BLOCKS, block, meet, part
+from ..threads import BLOCKS, meet, part
+from .angular import Angular, block_of_pairs, some_special
 from .contract import (
     KERNELS,
     START,
@@ -25,12 +26,12 @@ from .contract import (
     holds_static,
     local_frame,
     lost_after,
-    put_together,
     sinking_speed,
     tallied,
     target_velocity,
 )
-from .held import Angular, block_of_pairs, filled_by, status_of
+from .grouped import BY_GROUPS, ByGroups, add_left
+from .held import status_of
 from .joints import fill_joints
 from .levers import carried, contact_block
 from .local import moment_error
@@ -54,11 +55,10 @@ from .spatial_rows import (
     SpatialContacts,
     T,
     fill_block,
-    push,
-    push_own,
+    moment_powers,
+    push_some,
     relative_spin,
     spatial_contacts,
-    twist,
     velocity,
 )
 from .spatial_sweep import fill_arrays, sweep_contacts
@@ -101,13 +101,12 @@ def fill_frames(touches, made_of, placed, rules, rows, out, begin, end):
 
 
 @kernel
-def fill_some(touches, step, rows, laws, mobility, out, begin, end, alone):
+def fill_some(touches, step, rows, laws, mobility, out, shares, begin, end):
     """Blocks, targets and laws of contacts whose frames are there: see `fill_contacts`.
 
-    Where ``alone``, adds their first guess. Returns the sum of (rho b)^2, and whether there are other laws than
-    Coulomb's.
+    Returns whether there are other laws than Coulomb's.
     """
-    scale, special = 0.0, False
+    special = False
     index, place, gaps, memory, status = touches.index, touches.place, touches.gap, touches.memory, touches.status
     before, free, h, inverse, lost = step.before, step.free, step.h, mobility.inverse, touches.lost
     one, two, row, law = out.a, out.b, out.row, out.law
@@ -131,41 +130,33 @@ def fill_some(touches, step, rows, laws, mobility, out, begin, end, alone):
         out.sink[k] = sinking_speed(gap if step.anticipate else -lost[k], place[k, touch.SIZE], h)
         u, v, w = velocity(free, a, b, row, k)
         u, v, w = u - row[k, R], v - row[k, R + 1], w - row[k, R + 2]
-        scale += row[k, STEP] ** 2 * (u * u + v * v + w * w)
-        if alone:
-            push(rows, inverse, a, b, row, k, row[k, P], row[k, P + 1], row[k, P + 2])
+        shares[k, 0] = row[k, STEP] ** 2 * (u * u + v * v + w * w)
         for c in range(3):
             law[k, MOMENT + c] = 0.0
         if turning:
             x, y, z = memory[k, 3], memory[k, 4], memory[k, 5]
             for c in range(3):
                 law[k, MOMENT + c] = x * row[k, 3 * c] + y * row[k, 3 * c + 1] + z * row[k, 3 * c + 2]
-            if alone:
-                twist(rows, inverse, a, b, row, k, law[k, MOMENT], law[k, MOMENT + 1], law[k, MOMENT + 2])
-    return scale, special
+    return special
 
 
 @kernel
-def fill_contacts(touches, made_of, placed, step, rows, rules, mobility, out, parts, meeting):
-    """Fill ``out`` from the active ``touches`` and add their first guess to ``rows``, which start free.
+def fill_contacts(touches, made_of, placed, step, rows, rules, mobility, out, shares, parts, meeting):
+    """Fill ``out`` from the active ``touches``; the first column of the ``shares`` gets (rho b)^2 of each.
 
-    ``made_of``: the materials of balls and planes; ``placed``: position, orientation, identity of the bodies; ``rules``: laws
-    and their axes. Threads share the blocks of the contacts, then the bodies: each body gets its impulses in the order
-    of the contacts. Returns the sum of (rho b)^2 over the contacts, block by block in ``parts`` (BLOCKS, 2).
+    ``made_of``: the materials of balls and planes; ``placed``: position, orientation, identity of the bodies;
+    ``rules``: laws and their axes. Threads share the blocks of the contacts, and note in ``parts`` (BLOCKS,) where
+    there are other laws than Coulomb's.
     """
     enlist(meeting)
-    alone = meeting.threads == 1
     first, after = part(BLOCKS, meeting)
     for k in range(first, after):
         begin, end = block_of_pairs(touches.index, touches.planes, k)
         fill_frames(touches, made_of, placed, rules, rows, out, begin, end)
-        parts[k, 0], parts[k, 1] = fill_some(touches, step, rows, rules[0], mobility, out, begin, end, alone)
+        parts[k] = fill_some(touches, step, rows, rules[0], mobility, out, shares, begin, end)
         fill_joints(touches, rows, mobility.inverse, step.h, out, begin, end)
     meet(meeting, rows)
-    if not alone:
-        begin, end = part(rows.shape[0], meeting)
-        push_own(rows, mobility.inverse, out, begin, end)
-    return filled_by(parts, out.special, meeting.thread == 0)
+    some_special(parts, out.special, meeting.thread == 0)
 
 
 @kernel
@@ -202,13 +193,16 @@ def measure_contacts(rows, mobility, contacts, some, shares):
     """The sums of the residual: see `Kernels`."""
     sums = START
     row, special, one, two, sink = contacts.row, contacts.special[0], contacts.a, contacts.b, contacts.sink
+    power = contacts.power
     for at in range(some.size):
         k = int(some[at])
         rho = row[k, STEP]
         u, v, s = velocity(rows, one[k], two[k], row, k)
         u, v, s = u - row[k, R], v - row[k, R + 1], s - row[k, R + 2]
         p, q, r = row[k, P], row[k, P + 1], row[k, P + 2]
-        square = p * p + q * q + r * r
+        square, power[k] = p * p + q * q + r * r, p * u + q * v + r * s
+        if special:
+            power[k] += moment_powers(rows, rows, one[k], two[k], row, contacts.law, k)[0]
         if special or row[k, C1] != row[k, C2]:
             share, part = special_share(rows, mobility.inverse, contacts, k, u, v, s)
         else:
@@ -229,12 +223,13 @@ def measure_contacts(rows, mobility, contacts, some, shares):
 
 
 @kernel
-def store_contacts(rows, contacts, kappa, tolerance, touches):
-    """Store status, impulse and moment with the touches; returns the largest violation of a cone and sum |P|^2."""
+def store_some(rows, contacts, some, tolerance, touches):
+    """Store status, impulse and moment of the contacts ``some`` with the touches: see `grouped.ByGroups`."""
     cone, size = 0.0, 0.0
     one, two, row, law, status = contacts.a, contacts.b, contacts.row, contacts.law, contacts.status
     memory, kept = touches.memory, touches.status
-    for k in range(status.size):
+    for at in range(some.size):
+        k = some[at]
         p, q, r, c1, c2 = row[k, P], row[k, P + 1], row[k, P + 2], row[k, C1], row[k, C2]
         if status[k] == SLIDING and p > 0.0:
             _, v, s = velocity(rows, one[k], two[k], row, k)
@@ -254,13 +249,14 @@ def store_contacts(rows, contacts, kappa, tolerance, touches):
 
 
 @kernel
-def book_some(before, rows, kind, length, touches, contacts, begin, end, works):
-    """Add the works of the contacts from ``begin`` on, before ``end``, to ``works``: see `book_contacts`."""
+def book_some(before, rows, sorts, driven, length, touches, contacts, some, works):
+    """Add the works of the contacts ``some`` to ``works`` (L, 4), and enter what they lost: see `grouped.ByGroups`."""
     one, two, row, law, index, memory, lost = (
         contacts.a, contacts.b, contacts.row, contacts.law, touches.index, touches.memory, touches.lost
     )  # fmt: skip
-    x, y, most = np.empty(3), np.empty(3), 0.0
-    for k in range(begin, end):
+    x, y, most, (kind, _) = np.empty(3), np.empty(3), 0.0, sorts
+    for at in range(some.size):
+        k = some[at]
         a, b, entry = one[k], two[k], index[k, touch.LAW]
         u, v, s = velocity(before, a, b, row, k)
         f, g, h = velocity(rows, a, b, row, k)
@@ -285,23 +281,6 @@ def book_some(before, rows, kind, length, touches, contacts, begin, end, works):
 
 
 @kernel
-def book_contacts(before, rows, kind, length, touches, contacts, works, parts, meeting):
-    """Add the works of the contacts to ``works`` (L, 4): normal, tangential, rolling, drive; by ``parts``.
-
-    ``parts`` (BLOCKS, L + 1, 4) are those of the blocks. Enters with the ``touches`` what the solver lost in a step of
-    this ``length``, and returns the largest.
-    """
-    enlist(meeting)
-    first, after = part(BLOCKS, meeting)
-    for k in range(first, after):
-        begin, end = block(contacts.a.size, k)
-        parts[k] = 0.0
-        parts[k, works.shape[0], 0] = book_some(before, rows, kind, length, touches, contacts, begin, end, parts[k])
-    meet(meeting, rows)
-    return put_together(parts, works, meeting.thread == 0)
-
-
-@kernel
 def separations(rows, contacts):
     """U_n (m,) of the contacts."""
     out = np.empty(contacts.a.size)
@@ -312,31 +291,29 @@ def separations(rows, contacts):
 
 @kernel
 def add_powers(free, rows, contacts, some, group, sums):
-    """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them."""
+    """Add P . (U - r), P . (U - U_free) and |P| |U - r| to ``sums`` (G, 3), those of the moments with them.
+
+    Those of a contact at once: processes add them up for each other.
+    """
     row, law = contacts.row, contacts.law
     for n in range(some.size):
         k = some[n]
         a, b = contacts.a[k], contacts.b[k]
         at = group[a] if rows[a, 6] > 0.0 else group[b]
         u, f = velocity(rows, a, b, row, k), velocity(free, a, b, row, k)
+        power, change, size = 0.0, 0.0, 0.0
+        if contacts.special[0]:
+            power, change, size = moment_powers(rows, free, a, b, row, law, k)
         for c in range(3):
             p, left = row[k, P + c], u[c] - row[k, R + c]
-            sums[at, 0] += p * left
-            sums[at, 1] += p * (u[c] - f[c])
-            sums[at, 2] += abs(p * left)
-        if contacts.special[0]:
-            for c in range(3):
-                m = law[k, MOMENT + c]
-                for e in range(3):
-                    axis = m * row[k, 3 * c + e]
-                    spin = rows[b, 3 + e] / rows[b, 7] - rows[a, 3 + e] / rows[a, 7]
-                    before = free[b, 3 + e] / rows[b, 7] - free[a, 3 + e] / rows[a, 7]
-                    sums[at, 0] += axis * spin
-                    sums[at, 1] += axis * (spin - before)
-                    sums[at, 2] += abs(axis * spin)
+            power, change, size = power + p * left, change + p * (u[c] - f[c]), size + abs(p * left)
+        sums[at, 0] += power
+        sums[at, 1] += change
+        sums[at, 2] += size
 
 
-KERNELS[SpatialContacts] = Kernels(sweep_contacts, measure_contacts, store_contacts, separations, add_powers)
+KERNELS[SpatialContacts] = Kernels(sweep_contacts, measure_contacts, separations, add_powers, add_left)
+BY_GROUPS[SpatialContacts] = ByGroups(push_some, store_some, book_some)
 
 
 class Spatial(Angular):
@@ -344,21 +321,13 @@ class Spatial(Angular):
 
     number, beyond = SPATIAL, slice(PULL, MOMENT)
     arrays, unknowns, kernels = staticmethod(spatial_contacts), 6, KERNELS[SpatialContacts]
-    filling, booking = staticmethod(fill_contacts), staticmethod(book_contacts)
+    filling = staticmethod(fill_contacts)
 
     def fill(self, model, near, touches, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
-        b, made_of = model.bodies, (model.balls.material, model.planes.material)
-        given = self._part(touches), made_of, (b.position, b.orientation, b.identity), step, rows, (model.laws, model.law_axes)
-        return team.share(self._fill, *given, mobility, self.active, np.empty((BLOCKS, 2)))
-
-    def book(self, touches, step, rows, bodies, works, team) -> float:
-        """Add the works of the contacts to ``works`` (L, 4), and keep by how much they are too deep; the largest, m."""
-        part = self._part(touches)
-        given = step.before, rows, bodies.kind, step.h, part, self.active, works
-        most = team.share(self._book, *given, np.empty((BLOCKS, len(works) + 1, 4)))
-        self._give(touches, part)
-        return most
+        b, made_of, rules = model.bodies, (model.balls.material, model.planes.material), (model.laws, model.law_axes)
+        given = self._part(touches), made_of, (b.position, b.orientation, b.identity), step, rows, rules, mobility
+        return self._begin(given, rows, mobility, team)
 
     def acting(self) -> tuple:
         """(count, 3) impulses and moments, in the frames."""

@@ -26,6 +26,7 @@ class SpatialContacts(NamedTuple):
     sink: np.ndarray  # (m,) speed below the target that the solver may leave to this contact, m/s
     joint: np.ndarray  # (m,) how many contacts from this one on are solved together; 0 within a joint, 1 for one alone
     wrench: np.ndarray  # (m, 35) of a joint, in the row of its first contact: see the columns above
+    power: np.ndarray  # (m,) P . (U - r) and that of the moment, as the residual was last measured, J
     special: np.ndarray  # (1,) whether some law needs more than Coulomb's
 
 
@@ -34,7 +35,7 @@ def spatial_contacts(room: int) -> SpatialContacts:
     rows = [np.empty(room, dtype=np.uint32) for _ in range(2)]
     return SpatialContacts(
         *rows, np.empty((room, COLUMNS)), np.zeros((room, 7)), np.zeros(room, dtype=np.int8), np.empty(room),
-        np.ones(room, dtype=np.int32), np.empty((room, JOINT)), np.zeros(1, dtype=bool),
+        np.ones(room, dtype=np.int32), np.empty((room, JOINT)), np.zeros(room), np.zeros(1, dtype=bool),
     )  # fmt: skip
 
 
@@ -101,29 +102,15 @@ def twist(rows, inverse, a, b, row, k, p, q, r):
 
 
 @kernel
-def push_own(rows, inverse, contacts, begin, end):
-    """Apply impulses and moments of all ``contacts`` to those of their bodies from row ``begin`` on, before ``end``.
-
-    As `push` and `twist` do it contact after contact, to the bit.
-    """
-    row, law = contacts.row, contacts.law
-    for k in range(contacts.a.size):
-        for side in range(2):
-            body = contacts.a[k] if side else contacts.b[k]
-            if begin <= body < end:
-                arm, sign = (A, -1.0) if side else (B, 1.0)
-                p, q, r, turn = row[k, P], row[k, P + 1], row[k, P + 2], sign / rows[body, 7]
-                x = sign * (row[k, N] * p + row[k, T] * q + row[k, S] * r)
-                y = sign * (row[k, N + 1] * p + row[k, T + 1] * q + row[k, S + 1] * r)
-                z = sign * (row[k, N + 2] * p + row[k, T + 2] * q + row[k, S + 2] * r)
-                kick(rows, inverse, body, x, y, z, row[k, arm + 1] * z - row[k, arm + 2] * y,
-                     row[k, arm + 2] * x - row[k, arm] * z, row[k, arm] * y - row[k, arm + 1] * x)  # fmt: skip
-                if law[k, ROLL] > 0.0 or law[k, SPIN] > 0.0:
-                    p, q, r = law[k, MOMENT], law[k, MOMENT + 1], law[k, MOMENT + 2]
-                    x = row[k, N] * p + row[k, T] * q + row[k, S] * r
-                    y = row[k, N + 1] * p + row[k, T + 1] * q + row[k, S + 1] * r
-                    z = row[k, N + 2] * p + row[k, T + 2] * q + row[k, S + 2] * r
-                    kick(rows, inverse, body, 0.0, 0.0, 0.0, turn * x, turn * y, turn * z)
+def push_some(rows, mobility, contacts, some):
+    """Add the impulses and moments of the contacts ``some`` to the velocities."""
+    row, law, inverse = contacts.row, contacts.law, mobility.inverse
+    for at in range(some.size):
+        k = some[at]
+        a, b = contacts.a[k], contacts.b[k]
+        push(rows, inverse, a, b, row, k, row[k, P], row[k, P + 1], row[k, P + 2])
+        if law[k, ROLL] > 0.0 or law[k, SPIN] > 0.0:
+            twist(rows, inverse, a, b, row, k, law[k, MOMENT], law[k, MOMENT + 1], law[k, MOMENT + 2])
 
 
 @kernel
@@ -189,3 +176,16 @@ def relative_spin(rows, a, b, row, k, out):
     z = rows[b, 5] / rows[b, 7] - rows[a, 5] / rows[a, 7]
     for c in range(3):
         out[c] = row[k, 3 * c] * x + row[k, 3 * c + 1] * y + row[k, 3 * c + 2] * z
+
+
+@kernel
+def moment_powers(rows, free, a, b, row, law, k):
+    """The power of the moment of a contact, that beyond the velocities ``free``, and its parts without sign."""
+    power, change, size = 0.0, 0.0, 0.0
+    for c in range(3):
+        for e in range(3):
+            axis = law[k, MOMENT + c] * row[k, 3 * c + e]
+            spin = rows[b, 3 + e] / rows[b, 7] - rows[a, 3 + e] / rows[a, 7]
+            before = free[b, 3 + e] / rows[b, 7] - free[a, 3 + e] / rows[a, 7]
+            power, change, size = power + axis * spin, change + axis * (spin - before), size + abs(axis * spin)
+    return power, change, size

@@ -46,15 +46,15 @@ def outlines(balls, corners) -> Outlines:
     first_ball = np.searchsorted(balls.body, corners.body)
     ball = first_ball + corners.part
     start = np.searchsorted(ball, np.arange(count + 1))
-    local = np.zeros((len(ball), 4))
-    local[:, :2] = corners.place[:, :2]
-    size = balls.radius.copy()
-    for s in np.flatnonzero(np.diff(start)):
-        part = local[start[s] : start[s + 1], :2]
-        edge = np.roll(part, -1, axis=0) - part
-        normal = np.stack([edge[:, 1], -edge[:, 0]], axis=1) / np.sqrt((edge**2).sum(axis=1))[:, None]
-        local[start[s] : start[s + 1], 2:] = normal
-        size[s] = ((part - balls.centre[s, :2]) * normal).sum(axis=1).min()
+    local, flat, after = np.zeros((len(ball), 4)), np.flatnonzero(np.diff(start)), np.arange(1, len(ball) + 1)
+    after[start[flat + 1] - 1] = start[flat]
+    place = corners.place[:, :2]
+    edge = place[after] - place
+    normal = np.stack([edge[:, 1], -edge[:, 0]], axis=1) / np.sqrt((edge**2).sum(axis=1))[:, None]
+    local[:, :2], local[:, 2:] = place, normal
+    size, heights = balls.radius.copy(), ((place - balls.centre[ball, :2]) * normal).sum(axis=1)
+    if len(flat):
+        size[flat] = np.minimum.reduceat(heights, start[flat])
     return Outlines(start, local, corners.body, size, np.empty((len(ball), 2)), np.empty((len(ball), 2)))
 
 
