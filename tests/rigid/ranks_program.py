@@ -17,7 +17,6 @@ from contactdynamics.rigid import contact_set, simulation
 from contactdynamics.rigid import ranks as processes
 from contactdynamics.rigid.ranks import team, world
 from contactdynamics.rigid.search.contract import DIAGONAL, FULL
-from contactdynamics.rigid.search.polygons import PolygonSearch
 from contactdynamics.rigid.search.touching import Touching
 
 H, END = 1e-3, 0.12
@@ -204,7 +203,9 @@ def apart(ranks, alone_asks=False, **options):
     assert mine is not None and len(owners) > 1
     assert sum(ranks.allgather(guests)) > 50  # bodies that are swept by another process than has them
     for one in (alone, sim):
-        one.force(50, force=(0.0, 3.0))  # from now on all bodies are known at the begin of a step
+        one.force(50, force=(0.0, 3.0))
+        one.step(), one.step()
+        one.spring(50, 52, stiffness=5.0)  # from now on all bodies are known at the begin of a step
         one.step(), one.step()
         one.remove(np.arange(60, 70)), one.add(cd.Disk(0.02), material="m", position=(1.0, 0.5))
         one.step()
@@ -216,24 +217,38 @@ def apart(ranks, alone_asks=False, **options):
         sim.step()
 
 
+def same_steps(alone, sim, steps, every=10, act=None):
+    """Both make the same ``steps``, with the same bits; how many of them by processes with contacts of their own.
+
+    ``act`` is called with both and the number of the step before each.
+    """
+    divided = 0
+    for step in range(steps):
+        if act is not None:
+            act(step, alone, sim)
+        alone.step(), sim.step()
+        assert (sim.ledger.kinetic, sim.report) == (alone.ledger.kinetic, alone.report), step
+        divided += sim.contact_set.divided
+        if step % every == every - 1:
+            assert digest(sim) == digest(alone)
+            assert all(map(np.array_equal, sim.contacts, alone.contacts))
+            assert sim.contact_set.deepest(sim.model) == alone.contact_set.deepest(alone.model)
+    assert repr(sim.energy) == repr(alone.energy)
+    return divided
+
+
+HARDLY = {"tolerance": 0.3, "max_iterations": 2, "on_failure": "ignore"}
+
+
 def alike(ranks):
     """Reports, energies, bodies and contacts of all sorts of steps, some of which are hardly solved, with levers."""
-    hardly = {"tolerance": 0.3, "max_iterations": 2, "on_failure": "ignore"}
     for options in (
         {"penetration": "anticipate"}, {"solver": "auto", "tolerance": 1e-3, "threads": 2},
-        {"solver": "accelerated", "tolerance": 1e-4}, {"solver": "accelerated", **hardly},
+        {"solver": "accelerated", "tolerance": 1e-4}, {"solver": "accelerated", **HARDLY},
     ):  # fmt: skip
-        (alone, sim), divided = (streams(given, levers=True, **options) for given in (None, ranks)), 0
-        for step in range(130):
-            alone.step(), sim.step()
-            assert (sim.ledger.kinetic, sim.report) == (alone.ledger.kinetic, alone.report), (options, step)
-            if step % 10 == 9:
-                divided += sim.contact_set.divided
-                assert digest(sim) == digest(alone)
-                assert all(map(np.array_equal, sim.contacts, alone.contacts))
-                assert sim.contact_set.deepest(sim.model) == alone.contact_set.deepest(alone.model)
-        assert repr(sim.energy) == repr(alone.energy)
-        assert divided > 6 and min(sim.contact_set._counts[kind] for kind in (DIAGONAL, FULL)) > 20
+        alone, sim = (streams(given, levers=True, **options) for given in (None, ranks))
+        assert same_steps(alone, sim, 130) > 100
+        assert min(sim.contact_set._counts[kind] for kind in (DIAGONAL, FULL)) > 20
 
 
 def spheres(ranks):
@@ -273,65 +288,84 @@ def pushes(sim):
         sim.rows[int(np.argmax(sim.bodies.position[:, 1])), 1] += 0.4
 
 
-def noted(act):
-    """Let the searches for contacts of polygons and polyhedra call ``act`` with each share of balls that they search.
-
-    Returns how they search without it.
-    """
-    search = Touching._searched
-
-    def searched(self, columns, desk, out, share):
-        act(len(columns[1].radius), share)
-        return search(self, columns, desk, out, share)
-
-    Touching._searched = searched
-    return search
+def gone(step, *both):
+    """Two bodies are removed from both simulations before the sixth step."""
+    for one in both if step == 5 else ():
+        one.remove(one.identities[4:6])
 
 
-def angular(ranks):
-    """Each process searches a part of the polyhedra; all have all that was found, as one would find it.
+ANGULAR = (
+    ("disks beside polygons", {"penetration": "anticipate"}),
+    ("polyhedra", {"solver": "accelerated", "threads": 2, **HARDLY}),
+)
+MORE = (
+    ("polygons", {}), ("glued polygons", {"penetration": "anticipate"}), ("clusters beside polygons", HARDLY),
+    ("polyhedra", {"penetration": "anticipate"}), ("spheres beside polyhedra", {}), ("glued polyhedra", {}),
+    ("rolling disks beside polygons", {"solver": "nlgs", "max_iterations": 4}),
+)  # fmt: skip
 
-    Polygons are searched likewise, which they are not elsewhere.
-    """
+
+def angular(ranks, more=False):
+    """Processes have their own polygons and polyhedra, what these may touch, and the contacts that they sweep."""
     from test_kinds import bed as made
 
-    PolygonSearch.tells = True
-    coarse = {"solver": "nlgs", "max_iterations": 4}
-    for name, options in (
-        ("polygons", {}), ("disks beside polygons", {"penetration": "anticipate"}),
-        ("polyhedra", {"penetration": "anticipate", "threads": 2}), ("spheres beside polyhedra", {}),
-    ):  # fmt: skip
-        seen = []
-        for given in (None, ranks):
-            shares, sim = [], made(name, ranks=given, **coarse | options)
-            plain = noted(lambda balls, share, shares=shares: shares.append((balls, *share[:2])))
-            for step in range(8):
-                if step == 5:
-                    sim.remove(sim.identities[4:6])
-                sim.step()
-            Touching._searched = plain
-            memory = {key: array.tobytes() for key, array in sim.contact_set.memory().items()}
-            seen.append((digest(sim), memory, sim.energy, sim.report.message, sim.contact_set.deepest(sim.model)))
-        assert seen[0] == seen[1], name
-        assert len(memory["touch_status" if "polygons" in name else "joint_status"]) > 20
-        searched = np.array([(end - begin) / balls for balls, begin, end in shares])
-        assert shares and (searched < 1.0).all()
-        workers = ranks.Get_size() * options.get("threads", 1)  # which have all balls together, in each search
-        assert np.isclose(sum(ranks.allgather(searched.sum())), sum(ranks.allgather(len(searched))) / workers)
+    for name, options in MORE if more else ANGULAR:
+        alone, sim = (made(name, ranks=given, **options) for given in (None, ranks))
+        steps = 50 if more else 12
+        assert same_steps(alone, sim, steps, 5, gone) >= steps - 2, name
+        sim.step()
+        mine = sim.contact_set.apart
+        assert np.isnan(sim.roster.rows[:, 0]).any() and not np.isnan(sim.roster.rows[mine.known]).any()
+        assert sum(ranks.allgather(len(sim.contact_set.searches[-1].found.a))) > 40
+
+
+def grain(ranks, d=3, **options):
+    """Blocks and balls with grain, some on rails and some driven on these, pushed along a floor in any order."""
+    scene = cd.Scene(gravity=(0.0,) * (d - 1) + (-9.81,))
+    scene.material("wood", density=700.0)
+    if d == 3:
+        scene.contact("wood", "wood", anisotropic=(0.1, 0.6), axis=(0, 1, 0))
+    else:
+        scene.contact("wood", "wood", friction=0.4)
+    scene.add((cd.Plane if d == 3 else cd.HalfPlane)((0,) * (d - 1) + (1,)), material="wood", fixed=True)
+    rng = np.random.default_rng(6)
+    for number, x in enumerate(rng.permutation(60).tolist()):
+        block = cd.Box(0.1) if d == 3 else cd.Rectangle(0.1, 0.1)
+        shape = block if x % 3 else cd.Sphere(0.05) if d == 3 else cd.Disk(0.05)
+        free = {"free": "xy" if d == 2 else "xz"} if x % 5 == 1 else {}
+        if x % 17 == 4:
+            free = {"free": "x", "motion": (0.0,) * (d - 1) + (0.05,)}
+        place = (0.0999 * x,) + (0.0,) * (d - 2) + (0.05,)
+        body = scene.add(shape, material="wood", position=place, velocity=(0.6 - 0.02 * x,) + (0.0,) * (d - 1), **free)
+        if number % 4 == 0:
+            scene.force(body, lambda t: (5.0 * np.sin(300.0 * t),) + (0.0,) * (d - 2) + (2.0,))
+    kept = {"time_step": H, "check": False, "max_iterations": 300, "on_failure": "ignore"}
+    return cd.Simulation(scene, ranks=ranks, **kept | options)
+
+
+def grains(ranks):
+    """Friction with an axis, bodies on rails, forces: bodies are known by some alone with these as well."""
+    for d, options in ((3, {}), (2, {"penetration": "anticipate"}), (3, {"penetration": "anticipate", "threads": 2})):
+        alone, sim = (grain(given, d, **options) for given in (None, ranks))
+        assert same_steps(alone, sim, 60, 9) > 50
+        sim.step(), alone.step()
+        assert np.isnan(sim.roster.rows[:, 0]).any() and sim.energy.force_work == alone.energy.force_work != 0.0
+        assert sim.energy.potential == alone.energy.potential and sim.contact_set.apart is not None
 
 
 def torn(ranks):
     """The search for contacts raises on one process."""
     from test_kinds import bed as made
 
-    sim, calls = made("polyhedra", ranks=ranks, solver="nlgs", max_iterations=4), []
+    sim, calls, search = made("polyhedra", ranks=ranks, solver="nlgs", max_iterations=4), [], Touching._searched
 
-    def fails(balls, share):
-        calls.append(share)
+    def fails(*given):
+        calls.append(given[-1])
         if len(calls) == 4 and ranks.Get_rank() == 1:
             raise MemoryError("no room for rank one")
+        return search(*given)
 
-    noted(fails)
+    Touching._searched = fails
     for _ in range(8):
         sim.step()
 
@@ -418,7 +452,8 @@ def main(job, *arguments):
         elif job == "coarse":
             coarse(comm)
         elif job == "angular":
-            angular(comm)
+            angular(comm, "more" in arguments)
+            grains(comm)
             torn(comm)
         elif job == "idle":
             wide = scene()

@@ -76,7 +76,7 @@ class Access:
     def _potential(self) -> float:
         """Energy of gravity and springs, J; where processes know a part of the bodies each, all of them must ask."""
         apart = self.contact_set.apart
-        if apart is not None and self.loading.alone:
+        if apart is not None and self.loading.separate:
             return apart.potential(self._columns, np.ascontiguousarray(self.roster.model.gravity, dtype=float))
         self.contact_set.know_bodies()
         return self.loading.potential()

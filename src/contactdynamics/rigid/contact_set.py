@@ -106,6 +106,7 @@ class ContactSet(Kinds):
         shared = (
             self.team.several
             and self.team.of(size, SMALL).several
+            and not self._lidded
             and all(search.divisible for search in self.searches)
         )
         if shared and self._division is None:
@@ -117,13 +118,13 @@ class ContactSet(Kinds):
 
     def _find(self, model, outlook: Outlook, team: Team) -> int:
         if self.divided:
-            self._division.bring_back(self.searches[0].found)
-        self._counts = {}
-        for search in self.searches:
-            self._counts |= search.find(model, self.near, outlook, team)
+            self._division.bring_back()
+        counts = [search.find(model, self.near, outlook, team) for search in self.searches]
         if self._shared:
-            self._counts = self._division.tell_found(self.searches[0], self._counts)
+            self._counts = self._division.tell_found(self.searches, counts)
             self.team.divided = True
+        else:
+            self._counts = {number: count for some in counts for number, count in some.items()}
         return sum(self._counts.values())
 
     @property
@@ -143,10 +144,13 @@ class ContactSet(Kinds):
             return
         self.team.ask_all("reads contacts")
         self._apart.gather()
-        for equations in self._active if self._swept_apart else ():
-            self._division.whole_contacts(equations)
+        known = list(zip(self._active, self._homes, strict=True)) if self._swept_apart else []
+        for equations, search in known:
+            self._division.whole_contacts(equations, search)
         self._swept_apart = self.team.divided = False
-        self._kinds_of_search[0].found = self._division.whole_pairs(self._kinds_of_search[0].found)
+        self._division.put_together()
+        for equations, search in known:
+            equations.regain(search.found)
 
     def trial(self) -> "ContactSet":
         """A copy that goes on with the memory, in arrays of its own, alike on all processes: see `Kinds.trial`."""
@@ -157,7 +161,7 @@ class ContactSet(Kinds):
 
     def _pairs(self, search):
         """Those of a search that the equations have."""
-        return self._division.mine if self._swept_apart else search.found
+        return self._division.of(search).mine if self._swept_apart else search.found
 
     def detect(self, model, step: Step, rows) -> float:
         """`look`, and open again what contacts have lost by what solvers left, where it is more than `LOST`.
@@ -168,7 +172,7 @@ class ContactSet(Kinds):
         self.look(model, step, rows)
         if self.lost <= LOST * self._smallest:
             return 0.0
-        if self.divided and not self.team.any(self.searches[0].owes(model, LOST)):
+        if self.divided and not self.team.any(any(search.owes(model, LOST) for search in self.searches)):
             return 0.0
         self._swept_apart = False  # the equations are still those of the step before, whose pairs were other ones
         self.whole()
@@ -236,8 +240,8 @@ class ContactSet(Kinds):
         self._active = [equations for equations in self.equations if equations.count]
         self._homes = [self._home[equations.number] for equations in self._active]
         count, self.count = self.count, sum([equations.count for equations in self._active])
-        if self.count != count:
-            self._team = self.team.of(self.count, SMALL)
+        if self.count != count or self._team.several:
+            self._team = self._threads(self.team).of(self.count, SMALL)
         if not self.count:
             return 0.0
         team = self._team
@@ -251,11 +255,9 @@ class ContactSet(Kinds):
             for equations, plan in zip(self.equations, plans, strict=True):
                 as_found(plan, equations.count)
             self._as_found = counts
-        scale, alike = 0.0, self._threads(team)
+        scale = 0.0
         for equations, search in zip(self._active, self._homes, strict=True):
-            scale += equations.fill(model, self.near, search.found, step, rows, mobility, alike)
-        if team.several:
-            team.divide(rows, self._tray)
+            scale += equations.fill(model, self.near, search.found, step, rows, mobility, team)
         return scale
 
     def _tray_of(self, rows, team: Team):
@@ -267,24 +269,29 @@ class ContactSet(Kinds):
         return self._tray
 
     def _fill_own(self, model, step: Step, rows, mobility: Mobility) -> float:
-        """`fill` of the contacts that this process sweeps, which it gets from those that have found them."""
-        search, team, division, apart = self.searches[0], self.team, self._division, self._apart
-        self._active = [equations for equations in self.equations if self._counts[equations.number]]
-        self._homes, self._team, self.count = [search] * len(self._active), team, division.count
+        """`fill` of the contacts that this process sweeps, some of which it gets from those that have found them."""
+        team, division, apart = self.team, self._division, self._apart
+        self._active = [equations for equations in self.equations if self._counts.get(equations.number)]
+        self._homes, self._team = [self._home[equations.number] for equations in self._active], team
+        self.count = self._last_count
         place, tray_ = model.bodies.position, self._tray_of(rows, team)
-        division.cut(place, rows, apart.known, self.near.reach, search.found, tray_, tray_.counts.shape[1], team.alike)
-        mine = division.send_out(search.found, tray_.home, apart)
+        division.cut(place, rows, apart.known, self.near.reach, tray_, tray_.counts.shape[1], team.alike)
+        division.send_out(tray_.home, apart)
+        mine = [division.of(search).mine for search in self.searches]
         if self.turned:
-            apart.welcome(mine, mobility)
-        plans = tuple([e.make_room(int(np.count_nonzero(mine.kind == e.number))) for e in self.equations])
-        candidates = (Candidates(mine.a, mine.b, mine.kind, 0.0),)
+            apart.welcome([search.balls_of(some) for search, some in zip(self.searches, mine, strict=True)], mobility)
+        counts = [np.bincount(some.kind, minlength=int(self._numbers.max()) + 1) for some in mine]
+        plans = tuple([e.make_room(int(sum(count[e.number] for count in counts))) for e in self.equations])
+        candidates = tuple([Candidates(some.a, some.b, some.kind, 0.0) for some in mine])
         team.alike.share(self._arrange_own, candidates, division.slabs.count, plans, self._numbers, tray_, rows)
-        team.take(apart.domains(mine.a, mine.b, tray_), [division.names(equations) for equations in self._active])
+        acting = (np.concatenate(rows_of) for rows_of in zip(*((some.a, some.b) for some in mine), strict=True))
+        known = list(zip(self._active, self._homes, strict=True))
+        team.take(apart.domains(*acting, tray_), [division.names(*pair) for pair in known])
         team.tell_idle([division.slabs.cuts[equations.number] for equations in self._active])
         self._swept_apart, self._as_found = True, None
         scale = 0.0
-        for equations in self._active:
-            scale += equations.fill(model, self.near, mine, step, rows, mobility, team)
+        for equations, search in known:
+            scale += equations.fill(model, self.near, division.of(search).mine, step, rows, mobility, team)
         return scale
 
     def solve(self, model, step: Step, rows, settings: Settings, booked: bool = False) -> Solved:
@@ -328,29 +335,25 @@ class ContactSet(Kinds):
     def _gathered(self, filled: Filled) -> Filled:
         """The same with the contacts of all processes, from now on known everywhere."""
         self.whole()
+        self._team = self._team.alike
         kinds, mobility = tuple([equations.kind for equations in self._active]), self.mobility(filled.model)
-        return filled._replace(kinds=kinds, mobility=mobility, team=self._team.alike, gather=None)
+        return filled._replace(kinds=kinds, mobility=mobility, team=self._team, gather=None)
 
     def _place(self, found) -> int:
         """The place of the worst contact of a solution among all, as the user has them."""
         if self._swept_apart:
             before = sum([self._counts[e.number] for e in self._active[: found.kind]])
-            return before + self._division.rank_of(self._active[found.kind], found.worst, self.searches[0].found)
+            return before + self._division.rank_of(self._active[found.kind], self._homes[found.kind], found.worst)
         return sum([e.count for e in self._active[: found.kind]]) + self._active[found.kind].rank(found.worst)
 
     def _store(self, rows, mobility: Mobility, tolerance: float) -> float:
         """Keep impulses and status as memory; returns the largest distance to a cone, over the norm of all impulses."""
         cone, size = 0.0, 0.0
         for equations, search in zip(self._active, self._homes, strict=True):
-            one, more = equations.store(self._pairs(search), rows, mobility, tolerance, self._booking)
+            one, more = equations.store(self._pairs(search), rows, mobility, tolerance, self._team)
             cone, size = max(cone, one), size + more
         self._remember()
         return cone / math.sqrt(size) if size > 0 else 0.0
-
-    @property
-    def _booking(self) -> Team:
-        """Who shares what comes after the solution: processes where each has its own contacts."""
-        return self._team if self._swept_apart else self._threads(self._team)
 
     def _remember(self) -> None:
         if self._swept_apart:
@@ -369,19 +372,21 @@ class ContactSet(Kinds):
         if not self.team.any(any(search.may_close(self.near, rows, step.h) for search in self.searches)):
             return False
         if self.divided:
-            self._division.bring_back(self.searches[0].found)
+            self._division.bring_back()
         ended, known = [search.status.copy() for search in self.searches], sum(self._counts.values())
         self._set_status(begun)
-        old, divided = self.searches[0].found, self.divided
+        old, divided = [search.found for search in self.searches], self.divided
         if self._find(model, Outlook(rows, rows, step.h, 0.0, True, True), team) > known:
             if self._shared and self.apart is None:
                 self._apart.begin(model, step, rows, self.near, self._division.cuts)
             return True
         if self._shared and not divided:  # all contacts were solved together, and are known everywhere
-            self.searches[0].found, self._division.active, self.team.divided = old, False, False
+            for search, found in zip(self.searches, old, strict=True):
+                search.found = found
+            self._division.active, self.team.divided = False, False
         self._set_status(ended)
-        if self._swept_apart:
-            self._division.found_again(old, self.searches[0].found)
+        for search, found in zip(self.searches, old, strict=True) if self._swept_apart else ():
+            self._division.of(search).found_again(found)
         return False
 
     def _set_status(self, values) -> None:
@@ -395,7 +400,7 @@ class ContactSet(Kinds):
         """
         self.lost, cone, size = 0.0, 0.0, 0.0
         for equations, search in zip(self._active, self._homes, strict=True):
-            pairs, bodies, team = self._pairs(search), model.bodies, self._booking
+            pairs, bodies, team = self._pairs(search), model.bodies, self._team
             if self._due is None:
                 lost = equations.book(pairs, step, rows, bodies, works, team)
             else:
@@ -423,11 +428,9 @@ class ContactSet(Kinds):
 
     def deepest(self, model) -> tuple[Overlap, str]:
         """The largest overlaps of all kinds, and the word for the size by which they are measured."""
-        if self.divided:
-            return self._division.deepest(), self.searches[0].size
         worst, size, depth = Overlap(0.0, 0.0, -1, -1), "", 0.0
         for search in self.searches:
-            found = search.deepest(model)
+            found = self._division.of(search).deepest() if self.divided else search.deepest(model)
             depth = max(depth, found.depth)
             if found.share > worst.share:
                 worst, size = found, search.size

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ..scenes.frames import no_contacts
-from ..state import Contacts
+from ..state import FREE, Contacts
 from . import motion
 from .equations.border import Border
 from .equations.cellular import Cellular
@@ -62,6 +62,8 @@ class Kinds:
             motion.by_direction(model.bodies) if model.bodies.held.any() or self.near.length else np.zeros((0, 3))
         )
         self._resting = [search for search in self.searches if search.rests]
+        # planes that move freely touch bodies everywhere: no process has all of their contacts
+        self._lidded = bool((model.bodies.kind[model.planes.body] == FREE).any())
         numbers = [number for search in self.searches for number in search.equations]
         if first and self.searches == known and numbers == list(self._home) and not self.near.length:
             self._clear_equations()

@@ -22,9 +22,14 @@ class Loading:
         self.follow()
 
     def follow(self) -> None:
-        """Follow loads that were stated or changed: whether gravity is ``steady``, and ``alone``, without any other."""
+        """Follow loads that were stated or changed.
+
+        Whether gravity is ``steady``, and ``alone``, without any other; whether loads are ``separate``: what acts on a
+        body hangs on no other.
+        """
         self.steady = self._scene.steady
-        self.alone = not self._roster.model.forces and not len(self.springs.first)
+        self.separate = not len(self.springs.first)
+        self.alone = not self._roster.model.forces and self.separate
 
     def follow_gravity(self, t: float) -> None:
         """Take the gravity at the time ``t``, where it changes."""
@@ -45,7 +50,7 @@ class Loading:
             asked[:d] = velocity(t)
             asked[3 if d == 3 else 5 :] = rows[row, 7] * np.asarray(spin(t))
             rows[row, :6] = np.where(driven, asked, rows[row, :6])
-            if not np.isfinite(rows[row, :6]).all():
+            if not np.isfinite(asked[driven]).all():
                 raise InputError(
                     f"The motion of body {number} is infinite or nan at t = {t:.6g}; make it return finite numbers."
                 )
@@ -55,17 +60,16 @@ class Loading:
 
         (2004, eq. 36). False where gravity is alone.
         """
-        loaded, b = self._collect(bodies, rows, t), bodies
+        loads, b = self.collect(bodies, rows, t), bodies
         gravity = self._roster.model.gravity if self.steady else self._scene.gravity_at(t)
-        motion.relax(rows, b.kind, b.mass, b.inertia, b.orientation, self.force, self._torque, gravity, h, loaded,
-                     b.held)  # fmt: skip
-        return loaded
+        motion.relax(rows, b.kind, b.mass, b.inertia, b.orientation, *loads[:2], gravity, h, loads[2], b.held)
+        return loads[2]
 
-    def _collect(self, bodies, rows, t) -> bool:
-        """Forces and torques at the time ``t``; False where there are none."""
+    def collect(self, bodies, rows, t) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Forces and torques (N, 3) at the time ``t``, and whether there are any."""
         forces, d = self._roster.model.forces, self._scene.dimension
         if self.alone:
-            return False
+            return self.force, self._torque, False
         if len(self.force) != len(self._roster.rows):
             self.force, self._torque = (np.empty((len(self._roster.rows), 3)) for _ in range(2))
         self.force[:], self._torque[:] = 0.0, 0.0
@@ -78,7 +82,7 @@ class Loading:
                 else:
                     self._torque[row, 2] += np.asarray(torque(t)).item()
         motion.pull_springs(self.springs, bodies.position, bodies.orientation, rows, self.force, self._torque)
-        return True
+        return self.force, self._torque, True
 
     def potential(self) -> float:
         """Energy of gravity, as it is now, and of the springs; J."""

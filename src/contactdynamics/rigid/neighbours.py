@@ -442,6 +442,7 @@ class Neighbours:
         self.any = bool  # whether something is true on some process: lists that several share are built anew by all
         self.changes = 0  # of the lists, so far
         self.shares, self._built_shares = (), None  # where balls are cut, if processes share them; as lists were built
+        self.beside = None  # balls beyond the ``span`` that are known too, (n,); None where all are
         self._built = space  # in which the lists were built, and in whose places they are kept
         self._back = None  # the present places in there, and the strain since then, where they were asked for
 
@@ -469,7 +470,7 @@ class Neighbours:
             self._wanderers, self._place_all, self._look_up = Settled(wanderers), Settled(place_all), Settled(look_up)
         balls, count, known = model.balls, len(model.balls.radius), first_ball(model, first)
         radius, centre, planes = balls.radius[known:], balls.centre[known:], len(model.planes.body)
-        self.span = 0, count
+        self.span, self.beside = (0, count), None
         self.spheres = Spheres(
             longer(self.places, count, 3), balls.radius, balls.centre, balls.body, model.bodies.kind,
             model.dimension - 2,

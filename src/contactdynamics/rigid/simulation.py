@@ -248,7 +248,7 @@ class Simulation(Access):
         """
         h, rows, middle, loading = self.time_step, self.roster.rows, self.time + self.time_step / 2, self.loading
         n, cell, apart = len(rows), self.cell_motion, self.contact_set.apart
-        if apart is not None and not loading.alone:
+        if apart is not None and not loading.separate:
             self.contact_set.know_bodies()
             apart = None
         loading.drive(rows, middle)
@@ -265,12 +265,13 @@ class Simulation(Access):
                 self._turns_late,
             )  # fmt: skip
         else:
-            apart.set_out(self._columns, gravity, float(h), self._turns_late)
+            loads = loading.collect(self.roster.model.bodies, rows, middle)
+            apart.set_out(self._columns, gravity, loads, float(h), self._turns_late)
         if cell is not None and cell.moves:
             cell.drift(h / 2)
             self.contact_set.move_cell(cell.space(), recut=False)
             self._free[n:] = cell.relaxed(h)
-        if not loading.alone:
+        if apart is None and not loading.alone:
             loading.relax(self.roster.model.bodies, rows, middle, h)
             self._free[:n] = rows
         step = Step(self.time, h, 0.0, self.penetration == "anticipate", False, self._before, self._free)

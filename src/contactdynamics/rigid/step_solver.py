@@ -131,7 +131,8 @@ class StepSolver:
         self._follow(filled.kinds)
         settings = filled.settings
         goal, first = self._goal(filled)
-        if first and filled.count > LARGE and settings.own is None:
+        if first and filled.count > LARGE and settings.own is None and filled.able:
+            filled = self._gathered(filled)
             self._guess(filled, goal)
         run, tolerance = self._sweep if settings.own is None else self._run_own, goal.tolerance
         self._together.spent = 0.0
@@ -160,10 +161,17 @@ class StepSolver:
         if len(kinds) != len(self._kinds) or any(map(is_not, kinds, self._kinds)):
             self._kinds, self._table = kinds, table(kinds, self._puts)
 
+    def _gathered(self, filled: Filled) -> Filled:
+        """The same with the contacts of all processes, where each has its own."""
+        if filled.gather is not None:
+            filled = filled.gather(filled)
+            self._follow(filled.kinds)
+        return filled
+
     def _goal(self, filled: Filled) -> tuple[Goal, bool]:
         """How exactly to solve; and whether it is the first step of bodies that rest."""
         resting, tolerance = filled.resting, filled.settings.tolerance
-        first = bool(resting) and not any(np.count_nonzero(search.status) for search in resting)
+        first = bool(resting) and not filled.team.any(any(np.count_nonzero(search.status) for search in resting))
         if first:
             # what such a step leaves would stay as a displacement; 1e-13 is a rounding
             tolerance = min(tolerance, max(1e-13, tolerance * min(search.first for search in resting)))
@@ -193,8 +201,6 @@ class StepSolver:
 
     def _guess(self, filled: Filled, goal: Goal) -> None:
         """Begin with what would hold all contacts as they are, where that is nearer to a solution than nothing."""
-        if not filled.able:
-            return
         before, (rows, free, mobility) = self._measured(filled, goal), (filled.rows, filled.step.free, filled.mobility)
         written = self._together.guess(filled.equations, rows, free, mobility)
         if written is None:
@@ -227,9 +233,7 @@ class StepSolver:
         if not filled.able:
             why = "tension and moments" if filled.cell is None else "cells that move"
             return found, NOTHING._replace(told=f"{why} are left to the sweeps"), filled
-        if filled.gather is not None:
-            filled = filled.gather(filled)
-            self._follow(filled.kinds)
+        filled = self._gathered(filled)
         done, steps, problem = found.iterations, 0, (filled.equations, filled.rows, filled.step.free, filled.mobility)
         # What is left of the sweeps goes in between; a coarse goal needs no more than that.
         for hard in (goal.tolerance < FINE, True):

@@ -150,9 +150,6 @@ class Team:
         """The whole ``numbers`` that each process gives."""
         return [numbers]
 
-    def join(self, arrays, bounds) -> None:
-        """Complete ``arrays`` of which process k has the rows from bounds[k] on, before bounds[k + 1]."""
-
     def agree(self, simulation) -> None:
         """Nobody to agree with."""
 

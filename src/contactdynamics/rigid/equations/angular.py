@@ -61,6 +61,13 @@ class Parted:
             for name in ("memory", "status", "lost"):
                 getattr(touches, name)[self._which] = getattr(part, name)
 
+    def have(self, numbers) -> None:
+        """They stand in the order of their touches."""
+
+    def regain(self, touches) -> None:
+        """The list of their search is that of these ``touches``: see `Held.regain`."""
+        self._part(touches)
+
     @property
     def places(self) -> np.ndarray:
         """(count,) their touches."""
@@ -77,6 +84,11 @@ class Angular(Parted, Grouped):
         super()._hold(count)
         self.active = self.active._replace(special=self._contacts.special)  # it is no column
         self.kind = self.kind._replace(contacts=self.active)
+
+    @property
+    def columns(self) -> tuple:
+        """The arrays with a row for each active contact."""
+        return tuple([getattr(self.active, name) for name in self.active._fields if name != "special"])
 
     def _begin(self, given: tuple, rows, mobility, team) -> float:
         """Fill the contacts from what is ``given``, and add the first guess; returns the sum of (rho b)^2."""

@@ -45,11 +45,20 @@ class Cellular(Parted, Full):
 
     def fill(self, model, near, touches, step, rows, mobility, team) -> float:
         """The contacts of the step, with the first guess added to ``rows``; returns the sum of (rho b)^2."""
+        self._model, self._near = model, near
         self._pairs, balls, places = as_pairs(model, near, self._part(touches))
         met = Met(near.space, self._pairs, balls, model.planes, places)
         scale = self._begin(model, met, step, rows, mobility, team)
         self._look(bool(self.active.bound[:, 2:].any()), team)  # glue and moments are not extrapolated
         return scale
+
+    def have(self, numbers) -> None:
+        """They are put down as pairs in the order of their touches."""
+        self.active.pair[:] = np.arange(self.count)
+
+    def regain(self, touches) -> None:
+        """The list of their search is that of these ``touches``: see `Held.regain`."""
+        self._pairs = as_pairs(self._model, self._near, self._part(touches))[0]
 
     def store(self, touches, rows, mobility, tolerance, team) -> tuple[float, float]:
         """Keep impulse, moment and status with the touches; returns the largest distance to a cone and sum |P|^2."""

@@ -92,7 +92,9 @@ class Equations(Protocol):
     count: int  # active contacts
     ahead: bool  # whether they may be extrapolated: its error has either sign, and opens contacts
     able: bool  # whether `together` knows all laws: Coulomb's and cohesion
+    in_order: bool  # whether they stand in the order of the sweeps, and not in that of their search
     places: np.ndarray  # (count,) where they stand in ``found``, in their own order
+    columns: tuple  # the arrays with a row for each of them
     kind: Kind  # the arrays of the active contacts, for the solvers
 
     def make_room(self, count: int) -> Plan:
@@ -100,6 +102,14 @@ class Equations(Protocol):
 
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the search."""
+
+    def have(self, numbers) -> None:
+        """They are those with these ``numbers`` in another list of their search, and `regain` comes with it: where
+        processes put together what each had.
+        """
+
+    def regain(self, found) -> None:
+        """Their search has another list, that ``found``."""
 
     def fill(self, model, near, found, step, rows, mobility, team) -> float:
         """Write the contacts from those ``found``, and add their first guess to ``rows``, which start free.

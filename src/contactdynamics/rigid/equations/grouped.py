@@ -90,7 +90,7 @@ def guess_groups(rows, mobility, contacts, order, cuts, shares, scales, meeting)
 
 @kernel
 def store_groups(rows, contacts, tolerance, found, order, cuts, parts, meeting):
-    """`store_some` of all contacts, in ``parts`` (ALL, 2), zeros; returns the largest distance to a cone and sum |P|^2."""
+    """`store_some` of all contacts; returns the largest distance to a cone and sum |P|^2: ``parts`` (ALL, 2), zeros."""
     enlist(meeting)
     for parity in range(2):
         first, after = own_groups(meeting, parity)

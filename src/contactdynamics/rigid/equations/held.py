@@ -100,6 +100,18 @@ class Held:
         """(count,) their pairs."""
         return self.active.pair
 
+    @property
+    def columns(self) -> tuple:
+        """The arrays with a row for each active contact."""
+        return tuple(self.active)
+
+    def have(self, numbers) -> None:
+        """The contacts are those with these ``numbers`` (count,) in the list of their search, which is another one."""
+        self.active.pair[:] = numbers
+
+    def regain(self, found) -> None:
+        """The list of their search is the one ``found``, since processes have put together what each had."""
+
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the search, where they stand in it."""
         return k

@@ -56,7 +56,7 @@ class Apart:
             self._share_out(cuts.copy())
         self._fast = np.flatnonzero(near.lists.margin > near.lists.base).astype(np.int32)
         self._forget(np.flatnonzero(~self._knows & (bodies.kind == FREE)))
-        self.within, self._contacts.apart = True, self
+        self.within, self._contacts.apart, near.beside = True, self, self._placed
 
     def _share_out(self, cuts) -> None:
         """Who has which bodies, and which others each must know."""
@@ -87,7 +87,7 @@ class Apart:
     def _place_too(self, balls) -> None:
         """Place more balls that are not this process's own."""
         own = (balls >= self._cuts[self.world.rank]) & (balls < self._cuts[self.world.rank + 1])
-        self._placed = np.unique(np.concatenate([self._placed, balls[~own]]))
+        self._near.beside = self._placed = np.unique(np.concatenate([self._placed, balls[~own]]))
 
     def _widen(self) -> list:
         """Take those into the halo that the lists name and that are not in it; what is asked of each process.
@@ -143,18 +143,18 @@ class Apart:
         world, tables = self.world, self._tables if self.within else self._tables[:3]
         requests = [world.gather(array, self._bounds) for array in tables]
         world.wait([*requests, world.gather(self._near.places, self._cuts)])
-        self._contacts.apart = None
+        self._contacts.apart = self._near.beside = None
 
     # ---- motion ------------------------------------------------------------------------------------------------------
 
-    def set_out(self, columns, gravity, h: float, late: bool) -> None:
-        """`advance.set_out`, where gravity is alone."""
+    def set_out(self, columns, gravity, loads, h: float, late: bool) -> None:
+        """`advance.set_out` and `Loading.relax`, without springs; ``loads``: see `Loading.collect`."""
         _, _, rows, before, free = self._tables
         self.within = True
-        self.team.alike.share(self._set_out, columns, self.known, rows, before, free, gravity, h, late)
+        self.team.alike.share(self._set_out, columns, self.known, rows, before, free, gravity, loads, h, late)
 
     def arrive(self, columns, gravity, kappa: float, h: float, late: bool) -> tuple:
-        """`advance.arrive`, where gravity is alone: the energies are those of all bodies."""
+        """`advance.arrive`; the energies are those of all bodies."""
         _, _, rows, before, free = self._tables
         given = columns, rows, before, free, gravity, kappa, h, late
         parts = self._add_up(add_to_arrival, given, self._blocks, 3)
@@ -319,9 +319,9 @@ class Apart:
             guests.append(who)
         self._guests = np.concatenate(guests)
 
-    def welcome(self, pairs, mobility) -> None:
-        """Place the balls of ``pairs`` that belong to bodies which came with them, and find the inertia of these."""
-        body, some = self._model.balls.body, np.concatenate([pairs.first[: pairs.balls], pairs.second]).astype(np.int64)
+    def welcome(self, balls, mobility) -> None:
+        """Place those ``balls`` of contacts that belong to bodies which came with them; the inertia of these."""
+        body, some = self._model.balls.body, np.concatenate(balls).astype(np.int64)
         balls = np.unique(some[np.isin(body[some], self._guests)])
         self.team.alike.share(place_some, *self._tables[:2], self._model.balls.centre, body, balls, self._near.places)
         self.invert(self._guests, mobility.inverse, mobility.dimension)

@@ -5,8 +5,8 @@ odd group at most, those of its own slab and of the one before. Where these belo
 after the even groups its velocity goes to the rank of the odd one, after the odd groups back. All others are a rank's
 own until the step is solved.
 
-Where bodies are known everywhere a rank sees by the slabs alone which ones it shares (`divide`). Where each knows its
-own, two ranks tell each other which bodies their contacts act on, and share those that are on both lists (`meet`).
+Two ranks tell each other which bodies their contacts act on, and share those that are on both lists: slabs would do,
+but for bodies that one of them does not know.
 """
 
 from typing import NamedTuple
@@ -33,8 +33,6 @@ class Domains(NamedTuple):
     own: np.ndarray  # the free bodies that contacts of this rank may act on
     borders: tuple  # of the even and of the odd groups, a `Border` each
     pushed: np.ndarray  # of its own, those that this rank answers for: each body has one
-    owned: np.ndarray | None  # free bodies, those that each rank answers for one after the other, if all are known
-    bounds: np.ndarray | None  # (ranks + 1,) where those of each rank begin
 
 
 def first_group(rank: int, ranks: int) -> int:
@@ -80,22 +78,11 @@ def _shared(home, rank: int, parity: int) -> np.ndarray:
     return np.flatnonzero((mine == rank) & (other >= 0) & (other != rank))
 
 
-def divide(rows: np.ndarray, slabs: np.ndarray, group: np.ndarray, rank: int, ranks: int) -> Domains:
-    """The domains of ``ranks`` processes, by the ``slabs`` (N,) of the bodies and the ``group`` of each slab."""
-    every, home = np.arange(len(rows)), np.empty((2, len(rows)), dtype=np.int8)
-    mark_homes(rows, every, slabs, group, ranks_of_groups(ranks), home)
-    own = np.flatnonzero((home == rank).any(axis=0)).astype(np.uint32)
-    owner = np.where(home[0] >= 0, home[0], home[1])
-    order = np.argsort(owner, kind="stable")
-    owned = order[np.count_nonzero(owner < 0) :].astype(np.uint32)
-    bounds = np.searchsorted(owner[owned], np.arange(ranks + 1))
-    shared = [_shared(home, rank, parity) for parity in range(2)]
-    borders = tuple(_border(shared[p], home[1 - p][shared[p]]) for p in range(2))
-    return Domains(own, borders, owned[bounds[rank] : bounds[rank + 1]], owned, bounds)
-
-
 def meet(world, rows: np.ndarray, bodies: np.ndarray, slabs: np.ndarray, group: np.ndarray) -> Domains:
-    """The domain of this process, whose contacts act on these ``bodies`` (n,): see `divide`."""
+    """The domain of this process, whose contacts act on these ``bodies`` (n,).
+
+    ``slabs`` (N,) of all bodies, as far as they are known here, and the ``group`` of each slab.
+    """
     me, ranks, home = world.rank, world.ranks, np.empty((2, len(bodies)), dtype=np.int8)
     mark_homes(rows, bodies, slabs, group, ranks_of_groups(ranks), home)
     mine, counts = {}, np.zeros((ranks, 2, ranks), dtype=np.int64)
@@ -114,4 +101,4 @@ def meet(world, rows: np.ndarray, bodies: np.ndarray, slabs: np.ndarray, group: 
         both = {k: np.intersect1d(mine[p, k], told) for (p, k), told in theirs.items() if p == parity}
         other = np.repeat(np.array(list(both), dtype=np.int64), [len(some) for some in both.values()])
         borders.append(_border(np.concatenate([bodies[:0], *both.values()]), other))
-    return Domains(bodies, tuple(borders), bodies[~np.isin(bodies, borders[1].bodies)], None, None)
+    return Domains(bodies, tuple(borders), bodies[~np.isin(bodies, borders[1].bodies)])

@@ -15,19 +15,19 @@ from ..threads import part
 
 
 @kernel
-def set_out_some(bodies, some, rows, before, free, gravity, h, late, meeting):
-    """`advance.set_out` of the bodies ``some`` (n,), where gravity is alone."""
+def set_out_some(bodies, some, rows, before, free, gravity, loads, h, late, meeting):
+    """`advance.set_out` and `motion.relax` of the bodies ``some`` (n,); ``loads``: see `Loading.collect`."""
     enlist(meeting)
     position, orientation, kind, mass, inertia, held, _ = bodies
     first, after = part(some.size, meeting)
-    half, none = 0.5 * h, before[:0]
+    half, (force, torque, loaded) = 0.5 * h, loads
     for n in range(first, after):
         i = some[n]
         if kind[i] == FIXED:
             continue
         leave(position, orientation, i, rows, before, half, late)
         if kind[i] == FREE:
-            relax_one(rows, i, mass, inertia, orientation, none, none, gravity, h, some.size < 0, held)
+            relax_one(rows, i, mass, inertia, orientation, force, torque, gravity, h, loaded, held)
         for c in range(8):
             free[i, c] = rows[i, c]
 

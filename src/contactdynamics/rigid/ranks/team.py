@@ -1,17 +1,16 @@
 """The workers of several processes: each has its part of a stage, and what they share goes by MPI.
 
-Contacts of balls and planes are divided among the processes (`division`), and so are bodies then (`apart`); other
-contacts are known everywhere, with all bodies, and swept together; those of polyhedra are searched in parts, and what
-was found is told to all (`join`). Kernels are those that threads run as well; where workers see each other's work
-(`threads.Verbs`) they call a function of Python, which sends and receives by mpi4py.
+Contacts are divided among the processes (`division`), and so are bodies then (`apart`); few contacts, and those of a
+search that is not divisible, are known everywhere, with all bodies, and each process does all of their work. Kernels
+are those that threads run as well; where workers see each other's work (`threads.Verbs`) they call a function of
+Python, which sends and receives by mpi4py.
 After a stage (`RankTeam.split`), what the stage says; in a solver:
 
 - after the even groups and after the odd ones, the rows of the bodies on the border of two domains;
 - with the latter, the change made by the sweep, group by group;
 - after the residual was measured, its sums by group and the kinetic size of what contacts do, in whole numbers;
 - where contacts that need more work are chosen, the sums of what contacts lose by their size, and which bodies on a
-  border are marked;
-- at the end, where contacts are not divided, all velocities, and what the sweeps have changed of contacts.
+  border are marked.
 
 Sums are those of one process, in the same order: the number of processes changes no bit.
 """
@@ -22,8 +21,6 @@ import warnings
 
 import numpy as np
 
-from ...errors import InputError
-from ..equations import diagonal_rows, full, planar_rows, spatial_rows
 from ..equations.contract import GROUPS, SHARED
 from ..threads import CHOSEN, MARKED, MEASURED, ODD, SUMMED, Team
 from . import domains, groups
@@ -34,20 +31,6 @@ from .world import ACTS
 
 DONE = 0  # what the process that records says to the others; else what all must do: see `world.ACTS`
 MANY = 2000  # contacts of a scene in which a rank that has none is told
-# What sweeps change of a contact: arrays and their columns.
-STATUS = ("status", slice(None))
-UNKNOWNS = {
-    diagonal_rows.DiagonalContacts: tuple((name, slice(None)) for name in ("row", "opening", "power")),
-    full.FullContacts: (("impulse", slice(0, 3)), ("moment", slice(0, 3)), STATUS, ("power", slice(None))),
-    planar_rows.PlanarContacts: (
-        ("row", slice(planar_rows.PN, planar_rows.PT + 1)),
-        ("law", slice(planar_rows.MOMENT, planar_rows.MOMENT + 1)), STATUS,
-    ),
-    spatial_rows.SpatialContacts: (
-        ("row", slice(spatial_rows.P, spatial_rows.P + 3)),
-        ("law", slice(spatial_rows.MOMENT, spatial_rows.MOMENT + 3)), STATUS,
-    ),
-}  # fmt: skip
 
 
 class RankTeam(Team):
@@ -196,11 +179,6 @@ class RankTeam(Team):
         world.wait([world.gather(table, np.arange(world.ranks + 1))])
         return table.tolist()
 
-    def join(self, arrays, bounds) -> None:
-        """Complete ``arrays`` of which process k has the rows from bounds[k] on, before bounds[k + 1]."""
-        bounds = np.array(bounds)
-        self.world.wait([self.world.gather(array, bounds) for array in arrays])
-
     def tell(self, *arrays) -> list:
         """The rows of ``arrays`` of all processes, of any number on each, one process after the other."""
         world, counts, told, requests = self.world, np.array(self.count(*map(len, arrays))), [], []
@@ -217,10 +195,6 @@ class RankTeam(Team):
     def add_up(self, array) -> None:
         """Put together an ``array`` of whole numbers, or one in which each is zero on all processes but one."""
         self.world.wait([self.world.sum(array)])
-
-    def divide(self, rows, tray) -> None:
-        """Hear of the order of the sweeps of a step, where all contacts are known: see `domains`, and `order.Tray`."""
-        self._own, self._names = domains.divide(rows, tray.home, tray.group, self.world.rank, self.world.ranks), ()
 
     def take(self, own: domains.Domains, names) -> None:
         """Hear of the contacts that this process sweeps, its ``own`` domain.
@@ -288,21 +262,14 @@ class RankTeam(Team):
     # ---- solvers -----------------------------------------------------------------------------------------------------
 
     def __call__(self, function, kinds, rows, mobility, table, goal, scratch):
-        """Result of the solver ``function``, the same on all processes; after `divide`."""
-        for kind in kinds:
-            if type(kind.contacts) not in UNKNOWNS:
-                raise InputError(f"ranks: {type(kind.contacts).__name__} are solved by one process; leave ranks out.")
+        """Result of the solver ``function``, the same on all processes; after `take`."""
         own = self._own
         self._job = rows, kinds, scratch
-        if not self.divided:
-            self.tell_idle([kind.plan.cuts for kind in kinds])
         mine = scratch._replace(movable=own.own, pushed=own.pushed)
         try:
             result = self._run_all(self._met, function, (rows, mobility, table, goal, mine))
         finally:
             self._job = None
-        if not self.divided:
-            self._gather(rows, kinds)
         return result
 
     def _met(self, what: int) -> None:
@@ -351,37 +318,3 @@ class RankTeam(Team):
     def _parts(self, cuts) -> list:
         """For each parity where the contacts of each rank begin in the order of the sweeps (ranks + 1,)."""
         return [self._bounds(cuts[p : p + GROUPS + 1]) for p in (0, GROUPS)]
-
-    def _collect(self, kind, arrays) -> None:
-        """Put together columns (m, c) of contacts, of which each rank has its own ones."""
-        world, order, width, pending = self.world, kind.plan.order, sum(array.shape[1] for array in arrays), []
-        for bounds in self._parts(kind.plan.cuts):
-            some, box = order[bounds[0] : bounds[-1]], np.empty((bounds[-1] - bounds[0], width))
-            begin, end = bounds[world.rank : world.rank + 2] - bounds[0]
-            np.concatenate([array[some[begin:end]] for array in arrays], axis=1, out=box[begin:end])
-            pending.append((some, box, world.gather(box, bounds - bounds[0])))
-        world.wait([request for _, _, request in pending])
-        for some, box, _ in pending:
-            column = 0
-            for array in arrays:
-                array[some] = box[:, column : column + array.shape[1]]
-                column += array.shape[1]
-
-    def _put_together(self, kind, names) -> None:
-        """Arrays of contacts, or columns of them, of which each rank has its own rows."""
-        arrays = [(getattr(kind.contacts, name), columns) for name, columns in names]
-        if isinstance(kind.contacts, diagonal_rows.DiagonalContacts):  # they stand in the order of the sweeps
-            self.world.wait([self.world.gather(a, b) for b in self._parts(kind.plan.cuts) for a, _ in arrays])
-        else:
-            self._collect(kind, [a[:, None] if a.ndim == 1 else a[:, columns] for a, columns in arrays])
-
-    def _gather(self, rows, kinds) -> None:
-        """At the end: all velocities and all that sweeps change of contacts."""
-        own, world = self._own, self.world
-        mine, box = slice(*own.bounds[world.rank : world.rank + 2]), np.empty((len(own.owned), 6))
-        pack_rows(rows, own.owned[mine], box[mine])
-        request = world.gather(box, own.bounds)
-        for kind in kinds:
-            self._put_together(kind, UNKNOWNS[type(kind.contacts)])
-        world.wait([request])
-        unpack_rows(box, own.owned, rows)

@@ -87,7 +87,7 @@ def with_shapes(known: Shapes, model, first: int) -> Shapes:
 class BallSearch:
     """Active pairs of balls and planes: see `Search`."""
 
-    size, rests, first, equations, sortable = "radius", False, 1.0, (), True
+    size, rests, first, equations, sortable, divisible = "radius", False, 1.0, (), True, True
 
     def __init__(self):
         self.forget()
@@ -118,7 +118,7 @@ class BallSearch:
             self._laws = looked_at(model.laws)
         laws, moves = self._laws, near.length > 0.0
         self._shapes = shapes = with_shapes(self._shapes if first else NO_SHAPES, model, first)
-        self.present, self._held = shapes.present, bool(model.bodies.held.any())
+        self.present = shapes.present
         self.all_diagonal = not self.present or (shapes.light and laws.all_simple)
         self.equations = (DIAGONAL,) + (FULL,) * (not self.all_diagonal) + (BORDER,) * moves
         self.rules = Rules(
@@ -136,9 +136,14 @@ class BallSearch:
         return not self.all_diagonal
 
     @property
-    def divisible(self) -> bool:
-        """Whether processes may share the pairs: see `ranks.division`."""
-        return not self.rules.border and not self._held
+    def comes_back(self) -> tuple:
+        """What is remembered."""
+        return ("memory", "status") + ("moment",) * self.needs_inertia
+
+    @property
+    def goes(self) -> tuple:
+        """What pairs take along that are swept elsewhere."""
+        return ("first", "second", "a", "b", "law", "kind", "place", *self.comes_back)
 
     def sizes(self, model) -> np.ndarray:
         """(S,) the radii of the balls."""
@@ -193,6 +198,18 @@ class BallSearch:
         found = self.found
         return Candidates(found.a, found.b, found.kind, self.deepest_here[-1], self._across)
 
+    def arrays(self, room: int) -> Pairs:
+        """A list with room for so many."""
+        return pair_arrays(room)
+
+    def first_of(self, pairs) -> np.ndarray:
+        """(K,) the first balls, or planes."""
+        return pairs.first
+
+    def balls_of(self, pairs) -> np.ndarray:
+        """(n,) all balls."""
+        return np.concatenate([pairs.first[: pairs.balls], pairs.second])
+
     def points(self, near, places) -> np.ndarray:
         """(k, 3) where the pairs in these ``places`` touch: halfway in the gap."""
         pairs, ball = self.found, self.found.second[places]
@@ -217,6 +234,10 @@ class BallSearch:
             columns = pairs.place, pairs.first, pairs.second, pairs.balls, model.balls.radius
             depth, share, k, _ = deepest_pair(*columns, 0, len(pairs.first))
         return Overlap(depth, share, *((int(pairs.a[k]), int(pairs.b[k])) if k >= 0 else (-1, -1)))
+
+    def extremes(self) -> tuple:
+        """Of the pairs last found: the largest overlap, m, and over the smaller radius, its place; the widest gap."""
+        return self.deepest_here[1:]
 
     def overlaps(self, model) -> np.ndarray:
         """(K,) overlaps over the smaller radius."""

@@ -60,7 +60,10 @@ class Search(Protocol):
     equations: tuple  # numbers of the equations that its contacts may belong to
     needs_inertia: bool  # whether these need more of a body than its row
     sortable: bool  # whether bodies may be sorted: the contacts can be turned round
-    divisible: bool  # whether processes may share what it finds: see `ranks.division`
+    divisible: bool  # whether processes may share what it finds: see `ranks.portions`; the next ones only if so
+    goes: tuple  # names of the columns of ``found`` that contacts take along which are swept by another process
+    comes_back: tuple  # those that are remembered
+    on_planes: np.ndarray  # (planes,) how many contacts each plane has
     rests: bool  # whether quiet steps are improved beyond the tolerance: see `solvers.aim`
     first: float  # of the tolerance, where they are: the goal of a step without memory
     found: NamedTuple  # the active contacts, with their ``gap`` (K,) and their memory: impulse and status
@@ -77,9 +80,24 @@ class Search(Protocol):
     def find(self, model, near, outlook: Outlook, team) -> dict:
         """Find the active contacts, with the memory of the present ones, which they replace.
 
-        Returns how many belong to which equations. ``team`` (`threads.Team`): who may share the work; of processes each
-        has all that was found at the end, but for those of `divisible` searches.
+        Returns how many belong to which equations. ``team`` (`threads.Team`): who may share the work. Of processes each
+        finds those whose first ball is in ``near.span``.
         """
+
+    def extremes(self) -> tuple:
+        """Of those last found: largest overlap, m, and over the size of the smaller body, its place; largest gap, m."""
+
+    def owes(self, model, above) -> bool:
+        """Whether some contact has lost more than ``above`` of its smaller size."""
+
+    def arrays(self, room: int) -> NamedTuple:
+        """A list of contacts with ``room`` for so many, its columns of another length maybe."""
+
+    def first_of(self, found) -> np.ndarray:
+        """(K,) the first balls, or planes, of such a list."""
+
+    def balls_of(self, found) -> np.ndarray:
+        """(n,) all balls."""
 
     def candidates(self) -> Candidates:
         """The active contacts."""

@@ -72,6 +72,13 @@ def place_corners(pose, outline, begin, end):
         normal[k, 0], normal[k, 1] = c * local[k, 2] - s * local[k, 3], s * local[k, 2] + c * local[k, 3]
 
 
+@kernel
+def place_some(pose, outline, balls):
+    """The same of the parts of some ``balls`` (n,)."""
+    for n in range(balls.size):
+        place_corners(pose, outline, outline.start[balls[n]], outline.start[balls[n] + 1])
+
+
 class Meetings(NamedTuple):
     """Pairs that may touch, on their way through the search; M of them at most."""
 

@@ -32,6 +32,7 @@ from .outlines import (
     meeting_arrays,
     outlines,
     place_corners,
+    place_some,
     speed,
 )
 from .touches import AXIS, END, FEATURE, FIRST, LAW, NX, NY, SECOND, SIZE, X, Y
@@ -87,7 +88,7 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, old, 
 
 
 @kernel
-def find_on_planes(outline, spheres, flats, rules, position, outlook, old, at, out):
+def find_on_planes(outline, spheres, flats, rules, position, outlook, old, at, out, share):
     """Active contacts of corners with half-planes into ``out`` from row ``at`` on; returns the row after them."""
     found, k, start, world, sizes = at, old.planes, outline.start, outline.world, outline.size
     known, kept, was, lost_before = old.index, old.memory, old.status, old.lost
@@ -101,7 +102,7 @@ def find_on_planes(outline, spheres, flats, rules, position, outlook, old, at, o
     for p in range(plane_body.size):
         a, nx, ny = plane_body[p], normals[p, 0], normals[p, 1]
         level = nx * points[p, 0] + ny * points[p, 1] + slack
-        for i in range(radius.size):
+        for i in range(share.low, share.high):
             b = body[i]
             if start[i] == start[i + 1] or kind[b] != FREE:
                 continue
@@ -148,8 +149,8 @@ def find_touches(outline, spheres, lists, flats, rules, pose, outlook, scratch, 
         place_corners(pose, outline, 0, outline.body.size)
     count = meet(outline, spheres, lists, outlook, old.index, old.planes, scratch, share, meetings)
     pairs = total = enter_pairs(meetings, count, outline.size, spheres, rules, position, outlook, old, out)
-    if share.planes and flats.body.size > 0:
-        total = find_on_planes(outline, spheres, flats, rules, position, outlook, old, pairs, out)
+    if share.low < share.high and flats.body.size > 0:
+        total = find_on_planes(outline, spheres, flats, rules, position, outlook, old, pairs, out, share)
     return total, pairs
 
 
@@ -158,10 +159,14 @@ class PolygonSearch(Touching):
 
     equations, dimension, name, kept = (PLANAR,), 2, "touch", ("index", "memory", "status", "lost")
     kind = "polygons"
-    finding, placing = staticmethod(find_touches), staticmethod(place_corners)
+    finding, placing, placing_some = map(staticmethod, (find_touches, place_corners, place_some))
 
     def _shape(self, model) -> None:
         self.shapes = outlines(model.balls, model.corners)
+
+    @staticmethod
+    def _runs(outline, first: int, after: int) -> list:
+        return [(int(outline.start[first]), int(outline.start[after]))]
 
     def _turn_names(self, index, turn) -> None:
         flat = np.diff(self.shapes.start) > 0

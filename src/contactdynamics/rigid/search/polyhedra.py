@@ -19,6 +19,7 @@ from .meeting import EDGES, ON_SECOND, meet, speed
 from .solids import (
     CORNER,
     COUNT,
+    FACE,
     HOW,
     ONE,
     OTHER,
@@ -28,6 +29,7 @@ from .solids import (
     Solids,
     meeting_arrays,
     place_solids,
+    place_some,
     scratch_arrays,
     solids,
 )
@@ -160,7 +162,7 @@ def enter_pairs(meetings, count, sizes, spheres, rules, position, outlook, scrat
 
 
 @kernel
-def find_on_planes(solids, spheres, flats, rules, position, outlook, old, at, out):
+def find_on_planes(solids, spheres, flats, rules, position, outlook, old, at, out, share):
     """Active contacts of corners with planes into ``out`` from row ``at`` on; returns the row after them."""
     found, k, starts, vectors, sizes = at, old.planes, solids.starts, solids.vectors, solids.size
     known, kept, was, lost_before = old.index, old.memory, old.status, old.lost
@@ -174,7 +176,7 @@ def find_on_planes(solids, spheres, flats, rules, position, outlook, old, at, ou
     for p in range(plane_body.size):
         a, nx, ny, nz = plane_body[p], normals[p, 0], normals[p, 1], normals[p, 2]
         level = nx * levels[p, 0] + ny * levels[p, 1] + nz * levels[p, 2] + slack
-        for i in range(radius.size):
+        for i in range(share.low, share.high):
             b = body[i]
             if starts[i, CORNER] == starts[i + 1, CORNER] or kind[b] != FREE:
                 continue
@@ -239,8 +241,8 @@ def find_joints(solids, spheres, lists, flats, rules, pose, outlook, scratch, me
     if points > meetings.points.shape[0]:
         return -1, 2 * points
     pairs = total = enter_pairs(meetings, count, solids.size, spheres, rules, position, outlook, scratch, old, out)
-    if share.planes and flats.body.size > 0:
-        total = find_on_planes(solids, spheres, flats, rules, position, outlook, old, pairs, out)
+    if share.low < share.high and flats.body.size > 0:
+        total = find_on_planes(solids, spheres, flats, rules, position, outlook, old, pairs, out, share)
     return total, pairs
 
 
@@ -248,13 +250,19 @@ class PolyhedronSearch(Touching):
     """Active contacts with polyhedra: see `Search` and `Touching`."""
 
     equations, dimension, name, kept = (SPATIAL,), 3, "joint", ("index", "place", "memory", "status", "lost")
-    kind, first, tells = "polyhedra", 1e-6, True
-    finding, placing = staticmethod(find_joints), staticmethod(place_solids)
+    kind, first = "polyhedra", 1e-6
+    finding, placing, placing_some = map(staticmethod, (find_joints, place_solids, place_some))
 
     def _shape(self, model) -> None:
         self.shapes = solids(model.balls, model.corners, model.rims)
         self._most = 2 * int(np.diff(self.shapes.rim_starts).max(initial=3)) + 8  # corners of a joint, on the way
         self._spheres = bool((np.diff(self.shapes.starts[:, CORNER]) == 0).any())
+
+    @staticmethod
+    def _runs(solids, first: int, after: int) -> list:
+        starts, corners = solids.starts.astype(np.int64), int(solids.starts[-1, CORNER])
+        faces = (corners + int(starts[row, FACE]) for row in (first, after))
+        return [(int(starts[first, CORNER]), int(starts[after, CORNER])), tuple(faces)]
 
     def _turn_names(self, index, turn) -> None:
         solid = np.diff(self.shapes.starts[:, CORNER]) > 0

@@ -92,6 +92,16 @@ def place_solids(pose, solids, begin, end):
             out[k, 2] += position[i, 2]
 
 
+@kernel
+def place_some(pose, solids, balls):
+    """The corners and normals of the parts of some ``balls`` (n,)."""
+    starts, corners = solids.starts, solids.starts[-1, CORNER]
+    for n in range(balls.size):
+        i = balls[n]
+        place_solids(pose, solids, starts[i, CORNER], starts[i + 1, CORNER])
+        place_solids(pose, solids, corners + starts[i, FACE], corners + starts[i + 1, FACE])
+
+
 @kernel(inline=True)
 def face_level(vectors, starts, rim_starts, rims, face):
     """Normal of a face, and the level of its plane along it."""

@@ -38,15 +38,13 @@ class Rules(NamedTuple):
 
 
 class Share(NamedTuple):
-    """What one worker searches: the pairs whose first ball is one of these; contacts with planes come after the last.
-
-    ``alone``: nobody else does; corners are not in their places yet.
-    """
+    """What one thread searches: the pairs whose first ball is one of these, then contacts of some balls with planes."""
 
     begin: int
     end: int
-    planes: bool
-    alone: bool
+    low: int  # those that are looked at for contacts with planes
+    high: int
+    alone: bool  # nobody else searches; corners are not in their places yet
 
 
 def touch_arrays(room: int, dimension: int = 2) -> Touches:

@@ -73,13 +73,15 @@ class Touching:
     A search says its ``dimension``, the ``name`` of its arrays in a checkpoint, and which of them these are (``kept``),
     and its bodies in words (``kind``). It has ``shapes``, a named tuple with the ``size`` of each part, which `_shape`
     makes and to which `_with_ghosts` adds copies of parts; the kernels ``placing``, which puts corners in their places,
-    and ``finding``, which each worker calls for its `Share` with ``_scratch`` and ``_meetings`` of its own. ``_hints``
-    are what is noted of each pair in the neighbour lists.
+    ``placing_some``, which does so for some balls, and ``finding``, which each thread calls for its `Share` with
+    ``_scratch`` and ``_meetings`` of its own. The corners of balls are in `_runs`; ``_hints`` are what is noted of each
+    pair in the neighbour lists.
     """
 
-    size, rests, needs_inertia, sortable, divisible = "one's inner radius", True, True, True, False
+    size, rests, needs_inertia, sortable, divisible = "one's inner radius", True, True, True, True
     first, four = 1e-3, False  # four: whether joints of polyhedra are thinned to four contacts
-    tells = False  # whether processes search parts: to tell each other of contacts must take less than to find them
+    comes_back = ("memory", "status", "lost")
+    goes = ("index", "a", "b", "gap", "place", "kind", *comes_back)
 
     def __init__(self):
         self.forget()
@@ -111,17 +113,20 @@ class Touching:
 
     def find(self, model, near, outlook: Outlook, team) -> dict:
         """Find the active contacts, with the memory of the present ones, which they replace; how many of which kind."""
-        pose, team = (model.bodies.position, model.bodies.orientation), team if self.tells else team.alike
+        pose, planes = (model.bodies.position, model.bodies.orientation), len(near.flats.body)
         if self._open:
             where = near.spheres, near.listed, pose, outlook
-            total = self._search(self.shapes, self.rules, near.flats, where, team)
+            total = self._search(self.shapes, self.rules, near.flats, where, (near.span, near.beside), team.alike)
+            self.on_planes = np.bincount(self.found.index[self.found.planes :, FIRST], minlength=planes)
             held = int(np.count_nonzero(self.found.kind == CELLULAR)) if self._mixed else 0
             return {self.equations[0]: total - held} | ({CELLULAR: held} if self._mixed else {})
         there, material = ghosts(near, len(outlook.one)), self.rules.material
         self.found = of_ghosts(there, self.found)
         joints = with_ghosts(self.rules.joints, there.body, there.real)
         rules = self.rules._replace(material=np.append(material, material[there.ball]), joints=joints)
-        total = self._search(self._with_ghosts(there), rules, near.flats, lay(there, near, pose, outlook), team)
+        where = lay(there, near, pose, outlook)
+        every = (0, len(where[0].radius)), None
+        total = self._search(self._with_ghosts(there), rules, near.flats, where, every, team.alike)
         of_bodies(there, self.found)
         self._apart = self._images(near)
         self._across = self._apart.any(axis=1) if near.length else np.zeros(0, dtype=bool)
@@ -135,58 +140,66 @@ class Touching:
             out[: t.planes] = images(near.space, near.places[second] - near.places[first])
         return out
 
-    def _search(self, shapes, rules, flats, where, team) -> int:
-        """Search alone, into the spare arrays; or each worker among its own balls, and put together what they found."""
-        (spheres, lists, pose, outlook), threads = where, team.threads
+    def _search(self, shapes, rules, flats, where, here, team) -> int:
+        """Search alone, into the spare arrays; or each thread among its own balls, and put together what they found.
+
+        ``here``: the balls whose contacts are looked for, and others that these may touch; None for all there are.
+        """
+        (spheres, lists, pose, outlook), (span, beside), threads = where, here, team.threads
         if len(self._hints) != len(lists.other):
             self._hints, self._desks = self._hints_for(len(lists.other)), [desk.cleared() for desk in self._desks]
         self._desks += [Desk(touch_arrays(0, self.dimension)) for _ in range(threads - len(self._desks))]
-        columns, balls = (shapes, spheres, lists, flats, rules, pose, outlook), len(spheres.radius)
-        if team.workers == 1:
-            total, pairs, self._spare = self._searched(columns, self._desks[0], self._spare, (0, balls, True, True))
-            return self._take(self._spare, total, pairs)
-        cuts, begin = self._cuts(balls, team.workers), threads * team.rank
+        columns, alone = (shapes, spheres, lists, flats, rules, pose, outlook), beside is None and threads == 1
+        runs = self._runs(shapes, *((0, len(spheres.radius)) if beside is None else span))
 
         def place(meeting):
-            self.placing(pose, shapes, *part(len(shapes.body), meeting))
+            for begin, end in runs:
+                first, after = part(end - begin, meeting)
+                self.placing(pose, shapes, begin + first, begin + after)
+            if beside is not None:
+                first, after = part(len(beside), meeting)
+                self.placing_some(pose, shapes, beside[first:after])
+
+        if not alone:
+            team.share(place)
+        if threads == 1:
+            total, pairs, self._spare = self._searched(columns, self._desks[0], self._spare, (*span, *span, alone))
+            return self._take(self._spare, total, pairs)
+        cuts = self._cuts(*span, threads)
 
         def search(meeting):
             k, desk = meeting.thread, self._desks[meeting.thread]
-            share = *cuts[begin + k : begin + k + 2], begin + k == team.workers - 1, False
+            share = *cuts[k : k + 2], *(span if k == threads - 1 else (0, 0)), False
             found[k], pairs[k], desk.out = self._searched(columns, desk, desk.out, share)
 
         found, pairs = [0] * threads, [0] * threads
-        team.share(place)
         team.share(search)
-        return self._join(found, sum(pairs), team)
+        return self._join(found, sum(pairs))
 
-    def _cuts(self, balls: int, workers: int) -> list:
-        """(workers + 1,) where the balls of each worker begin: those with as many contacts as others had before.
+    def _cuts(self, first: int, after: int, threads: int) -> list:
+        """(threads + 1,) where the balls of each thread begin: those with as many contacts as others had before.
 
         Where contacts are few, as many balls. Not all of them hold such bodies, and those that do may stand together.
         """
-        known, index = self.found.planes, self.found.index
+        known, index, balls = self.found.planes, self.found.index, after - first
         if FEW * known < balls:
-            return [balls * k // workers for k in range(workers + 1)]
-        return [0, *(int(index[known * k // workers, FIRST]) + 1 for k in range(1, workers)), balls]
+            return [first + balls * k // threads for k in range(threads + 1)]
+        middle = [int(index[known * k // threads, FIRST]) + 1 for k in range(1, threads)]
+        return [first, *(min(max(cut, first), after) for cut in middle), after]
 
-    def _join(self, found, pairs: int, team) -> int:
-        """Have what the threads of this process have ``found``, ``pairs`` of it of pairs, and those of others.
+    def _join(self, found, pairs: int) -> int:
+        """Have what the threads have ``found``, ``pairs`` of it of pairs; returns the number of all.
 
-        Contacts of one worker stand after those of another, as one would find them. Returns the number of all.
+        Contacts of one thread stand after those of another, as one would find them.
         """
-        counts, bounds = team.count(sum(found), pairs), [0]
-        for count, _ in counts:
-            bounds.append(bounds[-1] + count)
-        if bounds[-1] > len(self._spare.status):
-            self._spare = self._arrays(bounds[-1])
-        at = bounds[team.rank]
+        total, at = sum(found), 0
+        if total > len(self._spare.status):
+            self._spare = self.arrays(total)
         for desk, count in zip(self._desks, found, strict=False):
-            for whole, some in zip(self._spare[:-1], desk.out[:-1], strict=True):
+            for whole, some in zip(self._spare[:-2], desk.out[:-2], strict=True):  # all but their kinds
                 whole[at : at + count] = some[:count]
             at += count
-        team.join(self._spare[:-2], bounds)  # all but their kinds, which all know
-        return self._take(self._spare, bounds[-1], sum([count for _, count in counts]))
+        return self._take(self._spare, total, pairs)
 
     def _searched(self, columns, desk, out, share) -> tuple[int, int, Touches]:
         """What one worker finds in its share: how many contacts, how many of pairs, and these in ``out`` or larger."""
@@ -200,7 +213,7 @@ class Touching:
             elif total <= len(out.status):
                 return total, pairs, out
             else:
-                out = self._arrays(total)
+                out = self.arrays(total)
 
     def may_close(self, near, rows, h) -> bool:
         """Whether a pair that is not active may close its gap within the time h: only `find` knows."""
@@ -240,12 +253,28 @@ class Touching:
             turn_spins(before, b.orientation, rows)
         return work
 
+    def owes(self, model, above: float) -> bool:
+        """Whether some contact has lost more than ``above`` of its size."""
+        return bool((self.found.lost > above * self.found.place[:, SIZE]).any())
+
+    def extremes(self) -> tuple:
+        """Of those found: largest overlap, m, and over the size of the smaller part, its place; the largest gap, m."""
+        return *deepest_touch(self.found.gap, self.found.place), float(self.found.gap.max(initial=0.0))
+
+    def first_of(self, touches) -> np.ndarray:
+        """(K,) the first balls, or planes."""
+        return touches.index[:, FIRST]
+
+    def balls_of(self, touches) -> np.ndarray:
+        """(n,) all balls."""
+        return np.concatenate([touches.index[: touches.planes, FIRST], touches.index[:, SECOND]])
+
     def sizes(self, model) -> np.ndarray:
         """(S,) radii of the balls inside the convex parts."""
         return self.shapes.size
 
-    def _arrays(self, total: int) -> Touches:
-        """Room for so many contacts and some more."""
+    def arrays(self, total: int) -> Touches:
+        """A list with room for so many contacts and some more."""
         arrays = touch_arrays(int(ROOM * total) + 64, self.dimension)
         arrays.kind[:] = self.equations[0]
         return arrays
