@@ -342,7 +342,16 @@ def test_of_each_step_of_processes_the_shortest_time_counts(monkeypatch):
         return [one, one | {"state": state, "messages": 1, "bytes": 1}]
 
     monkeypatch.setattr(ranks, "_run", run)
-    options = {"grains": 1000, "layers": 0, "steps": 3, "ranks": [2], "tolerance": 1e-3, "rolling": 0.0, "nice": 0}
+    options = {
+        "grains": 1000,
+        "layers": 0,
+        "steps": 3,
+        "ranks": [2],
+        "tolerance": 1e-3,
+        "rolling": 0.0,
+        "blocks": False,
+        "nice": 0,
+    }
     found = ranks.ranks(lambda line: None, rounds=2, **options)
     assert found["speedup_1_process"] == 1.0 and found["speedup_2_processes"] == 4.0 / 2.0
     assert [each["cpu"] for each in found["cases"]["2 processes"]] == [1.0, 1.0]

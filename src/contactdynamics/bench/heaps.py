@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import _jit
 from ..rigid.simulation import Simulation
+from ..scenes import packings
 from ..scenes.scene import Scene
 from ..scenes.shapes.balls import HalfPlane, Plane
 
@@ -94,4 +95,12 @@ def lattice(n: int, layers: int = 8, rolling: float = 0.0, **options) -> Simulat
     scene.add_many(LARGE, material="grain", position=blocks[0], fixed=True)
     free = np.concatenate(blocks[1:])
     scene.add_many(LARGE, material="grain", position=free[np.lexsort(free.T)])
+    return Simulation(scene, **({"time_step": 2e-4, "on_failure": "ignore", "check": False} | options))
+
+
+def wall(n: int, courses: int = 8, **options) -> Simulation:
+    """About ``n`` blocks 1 x 0.5 x 0.5 cm in so many ``courses``, in running bond, on a floor."""
+    scene = _scene(3, 0.0)
+    packings.wall(scene, material="grain", length=float(max(1, round(n / courses))), courses=courses,
+                  block=(1.0, 0.5), depth=0.5, position=(0, 0, 0))  # fmt: skip
     return Simulation(scene, **({"time_step": 2e-4, "on_failure": "ignore", "check": False} | options))

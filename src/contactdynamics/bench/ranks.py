@@ -44,7 +44,7 @@ def held(item) -> int:
     return total
 
 
-def child(grains, layers, steps, threads: int, tolerance, rolling, shared: bool, out: str) -> None:
+def child(grains, layers, steps, threads: int, tolerance, rolling, blocks, shared: bool, out: str) -> None:
     """Make the steps, on the processes of mpiexec where ``shared``, and write what they took to the file ``out``."""
     comm = None
     if shared:
@@ -52,7 +52,8 @@ def child(grains, layers, steps, threads: int, tolerance, rolling, shared: bool,
 
         comm = MPI.COMM_WORLD
     simulation.clock = contact_set.clock = time.process_time  # stages by CPU: the machine may do other things too
-    sim = heaps.lattice(grains, layers, rolling, threads=threads, ranks=comm, tolerance=tolerance)
+    options = {"threads": threads, "ranks": comm, "tolerance": tolerance}
+    sim = heaps.wall(grains, layers, **options) if blocks else heaps.lattice(grains, layers, rolling, **options)
     rng, free = np.random.default_rng(4), np.flatnonzero(sim.rows[:, 6] > 0.0)
     walls, cpu, sweeps, seconds, before = [], 0.0, 0, dict.fromkeys(sim.seconds, 0.0), (0, 0, 0.0)
     for step in range(steps + 1):
@@ -118,18 +119,20 @@ def _launch(processes: int | None, job: dict, nice: int) -> None:
 
 
 @takes(
-    grains=Option(100_000, "spheres of a lattice", least=1000, most=10**7),
-    layers=Option(8, "of the lattice", least=1, most=100),
+    grains=Option(100_000, "spheres of a lattice, or blocks of a wall", least=1000, most=10**7),
+    layers=Option(8, "of the lattice, or courses of the wall", least=1, most=100),
     steps=Option(5, "that are timed, each of which begins with random velocities", least=1, most=10_000),
     ranks=Option([2], "numbers of processes", least=1, most=8),
     tolerance=Option(1e-3, "to which steps are solved", least=1e-8, most=0.1),
     rolling=Option(0.0, "by which spheres resist rolling: their contacts then have frames and moments", "m", least=0.0),
+    blocks=Option(False, "take a wall of blocks in running bond, in the place of spheres"),
     rounds=Option(3, "in which the cases take turns; of each step the shortest time counts", least=1, most=100),
     nice=Option(0, "priority of the measured processes, as of nice(1)", least=-20, most=19),
 )
-def ranks(echo, *, grains, layers, steps, ranks, tolerance, rolling, rounds, nice) -> dict:
+def ranks(echo, *, grains, layers, steps, ranks, tolerance, rolling, blocks, rounds, nice) -> dict:
     """A step of a shaken lattice on one process, on two threads and on several processes: time, messages, memory."""
     job = {"grains": grains, "layers": layers, "steps": steps, "tolerance": tolerance, "rolling": rolling}
+    job["blocks"] = blocks
     cases = {"1 process": (None, 1), "2 threads": (None, 2)} | {f"{count} processes": (count, 1) for count in ranks}
     found = {}
     for turn in range(rounds):  # in turns: the machine may do other things too
@@ -154,7 +157,8 @@ def ranks(echo, *, grains, layers, steps, ranks, tolerance, rolling, rounds, nic
             text += f"; {told[0]['messages']:.0f} messages, {told[0]['bytes'] / 1e6:.2f} MB a step"
         echo(text)
     stages = ", ".join(f"{stage} {1e3 * value:.1f}" for stage, value in one["seconds"].items())
-    size = f"{one['bodies']} grains, {one['contacts']} contacts, {one['sweeps']:.0f} sweeps a step"
+    what = "blocks" if blocks else "grains"
+    size = f"{one['bodies']} {what}, {one['contacts']} contacts, {one['sweeps']:.0f} sweeps a step"
     echo(f"{size}; one process: {stages} ms")
     echo("the same bits in all")
     return {"cases": found, "grains": one["bodies"], "contacts": one["contacts"], "sweeps": one["sweeps"]} | {
