@@ -175,7 +175,7 @@ def measure(rows, mobility, contacts, some, shares):
 
 
 @kernel
-def store(rows, contacts, kappa, tolerance, found):
+def store(contacts, found):
     size = 0.0
     for k in range(contacts.a.size):
         found.impulse[k], size = contacts.push[k], size + contacts.push[k] ** 2
@@ -207,7 +207,7 @@ class Smooth(Held):
     """The equations of the lid."""
 
     number, ahead, plain = SMOOTH, True, True
-    arrays, kernels = staticmethod(smooth_contacts), Kernels(sweep, measure, store, separations, add_powers)
+    arrays, kernels = staticmethod(smooth_contacts), Kernels(sweep, measure, separations, add_powers)
 
     @property
     def places(self):
@@ -223,6 +223,9 @@ class Smooth(Held):
         scale = float((((step.free[c.a, 2] - step.free[c.b, 2]) / w) ** 2).sum())
         np.subtract.at(rows[:, 2], c.b, rows[c.b, 6] * c.push)
         return scale
+
+    def store(self, found, rows, mobility, tolerance, team):
+        return store(self.active, found)
 
     def book(self, found, step, rows, bodies, works, team):
         c = self.active

@@ -323,7 +323,7 @@ class Player(RankTeam):
         self._names = [(True, np.zeros(ALL + 1))]  # contacts of others before those of each group
         shared = domains.Border(own[np.isin(own, np.concatenate(others))], [], np.zeros(0))
         pushed = own[~np.isin(own, np.concatenate([own[:0], *others[:rank]]))]  # the first of them answers for a body
-        self._own = domains.Domains(own, (shared, shared._replace(bodies=own[:0])), pushed, None, None)
+        self._own = domains.Domains(own, (shared, shared._replace(bodies=own[:0])), pushed)
 
     alike = property(lambda self: self)
 

@@ -58,6 +58,7 @@ class ContactSet(Kinds):
     apart = None  # the same, while this process knows a part of them alone: see `know_bodies`
     _last_count = None  # contacts of the last step
     _swept_apart = False  # whether the equations have those of this process alone
+    _roomy = True  # whether they have had room for all since
     _due = None  # mobility and tolerance, where impulses and status are still to be kept: see `book`
 
     def _begin_equations(self) -> None:
@@ -147,7 +148,7 @@ class ContactSet(Kinds):
         known = list(zip(self._active, self._homes, strict=True)) if self._swept_apart else []
         for equations, search in known:
             self._division.whole_contacts(equations, search)
-        self._swept_apart = self.team.divided = False
+        self._swept_apart, self._roomy, self.team.divided = False, True, False
         self._division.put_together()
         for equations, search in known:
             equations.regain(search.found)
@@ -278,6 +279,9 @@ class ContactSet(Kinds):
         division.cut(place, rows, apart.known, self.near.reach, tray_, tray_.counts.shape[1], team.alike)
         division.send_out(tray_.home, apart)
         mine = [division.of(search).mine for search in self.searches]
+        for equations in self.equations if self._roomy else ():
+            equations.give_back()
+        self._roomy = False
         if self.turned:
             apart.welcome([search.balls_of(some) for search, some in zip(self.searches, mine, strict=True)], mobility)
         counts = [np.bincount(some.kind, minlength=int(self._numbers.max()) + 1) for some in mine]

@@ -91,6 +91,11 @@ class Held:
             self._hold(count)
         return self._plan
 
+    def give_back(self) -> None:
+        """The room of more contacts than there will be: of all, where a process has had them for a while."""
+        self._contacts, self._plan = self.arrays(0), plan_arrays(0, self.unknowns)
+        self._hold(0)
+
     def _hold(self, count: int) -> None:
         self.count, self.active = count, head(self._contacts, count)
         self.kind = Kind(self.active, planned(self._plan, count))

@@ -100,7 +100,7 @@ class BallSearch:
     def _own_arrays(self) -> None:
         self._spare, self._filled, self._scratch = pair_arrays(0), pair_arrays(0), pair_arrays(0)
         self.deepest_here = None, 0.0, 0.0, -1, 0.0  # the pairs in which they were found, and `deepest_pair` of them
-        self._across = np.zeros(0, dtype=bool)
+        self._across, self.on_planes = np.zeros(0, dtype=bool), np.zeros(0, dtype=np.int64)
 
     @property
     def status(self) -> np.ndarray:

@@ -93,7 +93,7 @@ class Touching:
 
     def _own_arrays(self) -> None:
         self._spare, self._filled = (touch_arrays(0, self.dimension) for _ in range(2))
-        self._across = np.zeros(0, dtype=bool)
+        self._across, self.on_planes = np.zeros(0, dtype=bool), np.zeros(0, dtype=np.int64)
 
     def derive(self, model, near, first: int = 0) -> bool:
         """Follow the tables of the model; whether there are such bodies."""
