@@ -59,6 +59,31 @@ def test_groups_of_one_kind_share_no_free_body(d):
     assert np.mean([bool(s) for s in shared]) < 0.1
 
 
+@pytest.mark.parametrize("state", [{"fixed": True}, {"motion": (0.01, 0.0)}])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_wide_base_does_not_put_all_contacts_into_one_group(monkeypatch, state, first):
+    """Slabs are as wide as bodies that move freely; what is fixed or driven may be as wide as it likes."""
+    monkeypatch.setattr(contact_set, "SMALL", 0)
+    scene = cd.Scene(gravity=(0.0, -9.81))
+    scene.material("m", density=1000.0, friction=0.4)
+    base = {"material": "m", "position": (2.0, -0.1)} | state
+    if first:
+        scene.add(cd.Rectangle(6.0, 0.2), **base)
+    for k in np.random.default_rng(2).permutation(80).tolist():
+        scene.add(cd.Rectangle(0.1, 0.1), material="m", position=(0.1001 * (k % 40), 0.05 + 0.1 * (k // 40)))
+    if not first:
+        scene.add(cd.Rectangle(6.0, 0.2), **base)
+    sim = cd.Simulation(scene, time_step=1e-3)
+    sim.step()
+    c, plan = sim.contact_set.equations[0].kind
+    assert len(c.a) == 160 and np.diff(plan.cuts).max() < 30
+    for begin in (0, GROUPS):
+        groups = pairwise(plan.cuts[begin : begin + GROUPS + 1])
+        bodies = [np.unique(np.concatenate([c.a[plan.order[x:y]], c.b[plan.order[x:y]]])) for x, y in groups]
+        bodies = np.concatenate([some[sim.rows[some, 6] > 0.0] for some in bodies])
+        assert len(bodies) == len(np.unique(bodies)) > 20
+
+
 @pytest.mark.parametrize("solver", ["accelerated", "nlgs"])
 def test_threads_change_no_bit(solver, monkeypatch, tmp_path):
     # In the last steps: more threads than cores wait for each other after each half of a sweep.

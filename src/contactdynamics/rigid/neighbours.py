@@ -480,8 +480,10 @@ class Neighbours:
         self._every = grown(self._every, known, np.arange(known, count, dtype=np.int32))
         self.largest = float(radius.max(initial=self.largest))
         self.smallest = float(radius.min(initial=self.smallest if known else math.inf)) if count else 1.0
+        # No two free bodies that touch are farther apart; fixed and driven ones may be as wide as they like.
         arm = np.sqrt(np.einsum("ij,ij->i", centre, centre)) + radius
-        self.reach = max(self.reach, 2.0 * float(arm.max(initial=0.0)))  # no two bodies that touch are farther apart
+        arm = arm[model.bodies.kind[balls.body[known:]] == FREE]
+        self.reach = max(self.reach, 2.0 * float(arm.max(initial=0.0)))
         self.flats = Flats(np.empty((planes, 3)), np.empty((planes, 3)), model.planes.body, model.planes.material)
         if self.lists is not None:
             self.place(model, known)
