@@ -55,8 +55,8 @@ def grid(total, square, count, open_, reach):
 
     ``total``, ``square``, ``count`` of `spread`; ``open_`` is the largest gap. The axis is that along which the
     contacts spread most; slabs hold nearly all of them, the outer ones what is beyond. ``reach``: no two free bodies
-    in contact are farther from each other than this and their gap. The width is ``reach`` times a power of 1.25, and the
-    bounds are its multiples: they stay where they are from step to step.
+    in contact are farther from each other than this and their gap. The width is ``reach`` times a power of 1.25, and
+    the bounds are its multiples: they stay where they are from step to step.
     """
     best, axis, middle, count = 0.0, 0, 0.0, max(1, count)
     for c in range(3):

@@ -260,9 +260,8 @@ class PolyhedronSearch(Touching):
 
     @staticmethod
     def _runs(solids, first: int, after: int) -> list:
-        starts, corners = solids.starts.astype(np.int64), int(solids.starts[-1, CORNER])
-        faces = (corners + int(starts[row, FACE]) for row in (first, after))
-        return [(int(starts[first, CORNER]), int(starts[after, CORNER])), tuple(faces)]
+        begins = ((CORNER, 0), (FACE, int(solids.starts[-1, CORNER])))  # in one table, corners first
+        return [tuple(begin + int(solids.starts[row, k]) for row in (first, after)) for k, begin in begins]
 
     def _turn_names(self, index, turn) -> None:
         solid = np.diff(self.shapes.starts[:, CORNER]) > 0

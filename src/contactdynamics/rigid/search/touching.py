@@ -150,10 +150,10 @@ class Touching:
             self._hints, self._desks = self._hints_for(len(lists.other)), [desk.cleared() for desk in self._desks]
         self._desks += [Desk(touch_arrays(0, self.dimension)) for _ in range(threads - len(self._desks))]
         columns, alone = (shapes, spheres, lists, flats, rules, pose, outlook), beside is None and threads == 1
-        runs = self._runs(shapes, *((0, len(spheres.radius)) if beside is None else span))
+        placed = (0, len(spheres.radius)) if beside is None else span
 
         def place(meeting):
-            for begin, end in runs:
+            for begin, end in self._runs(shapes, *placed):
                 first, after = part(end - begin, meeting)
                 self.placing(pose, shapes, begin + first, begin + after)
             if beside is not None:
