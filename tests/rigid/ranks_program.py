@@ -298,9 +298,11 @@ ANGULAR = (
     ("disks beside polygons", {"penetration": "anticipate"}),
     ("polyhedra", {"solver": "accelerated", "threads": 2, **HARDLY}),
 )
+TOGETHER = "glued polygons", {"penetration": "anticipate"}  # in each step all contacts are solved together
 MORE = (
-    ("polygons", {}), ("glued polygons", {"penetration": "anticipate"}), ("clusters beside polygons", HARDLY),
-    ("polyhedra", {"penetration": "anticipate"}), ("spheres beside polyhedra", {}), ("glued polyhedra", {}),
+    ("polygons", {}), TOGETHER, ("glued polygons", {"solver": "accelerated", "max_iterations": 50}),
+    ("clusters beside polygons", HARDLY), ("polyhedra", {"penetration": "anticipate"}),
+    ("spheres beside polyhedra", {}), ("glued polyhedra", {}),
     ("rolling disks beside polygons", {"solver": "nlgs", "max_iterations": 4}),
 )  # fmt: skip
 
@@ -312,11 +314,13 @@ def angular(ranks, more=False):
     for name, options in MORE if more else ANGULAR:
         alone, sim = (made(name, ranks=given, **options) for given in (None, ranks))
         steps = 50 if more else 12
-        assert same_steps(alone, sim, steps, 5, gone) >= steps - 2, name
+        divided = same_steps(alone, sim, steps, 5, gone)
+        assert divided >= steps - 2 or (name, options) == TOGETHER, (name, divided)
         sim.step()
-        mine = sim.contact_set.apart
-        assert np.isnan(sim.roster.rows[:, 0]).any() and not np.isnan(sim.roster.rows[mine.known]).any()
-        assert sum(ranks.allgather(len(sim.contact_set.searches[-1].found.a))) > 40
+        if sim.contact_set.divided:
+            mine = sim.contact_set.apart
+            assert np.isnan(sim.roster.rows[:, 0]).any() and not np.isnan(sim.roster.rows[mine.known]).any()
+            assert sum(ranks.allgather(len(sim.contact_set.searches[-1].found.a))) > 40
 
 
 def grain(ranks, d=3, **options):

@@ -206,7 +206,7 @@ def add_powers(free, rows, contacts, some, group, sums):
 class Smooth(Held):
     """The equations of the lid."""
 
-    number, ahead, plain = SMOOTH, True, True
+    number, ahead, able = SMOOTH, True, True
     arrays, kernels = staticmethod(smooth_contacts), Kernels(sweep, measure, separations, add_powers)
 
     @property

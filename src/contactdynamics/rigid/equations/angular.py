@@ -80,6 +80,13 @@ class Angular(Parted, Grouped):
     more, beyond = (1.3, 64), slice(0)  # columns of `law` that `together` does not know
     able = True  # no tension, no moments
 
+    def make_room(self, count: int):
+        """Arrays for ``count`` contacts; what is said of their laws stays."""
+        special = self._contacts.special[0]
+        plan = super().make_room(count)
+        self._contacts.special[0] = special
+        return plan
+
     def _hold(self, count: int) -> None:
         super()._hold(count)
         self.active = self.active._replace(special=self._contacts.special)  # it is no column
