@@ -197,8 +197,8 @@ class Scene:
     def contact(self, a: str, b: str, *, axis=None, **options: Unpack[LawOptions]) -> None:
         """State the law between materials ``a`` and ``b``; the options are those of `Law`.
 
-        ``axis`` is the direction of the first coefficient of ``anisotropic=(c1, c2)``, in the axes of ``a``'s body; of two
-        bodies of ``a``, of the one that was added first, and of a plane rather than of what touches it.
+        ``axis`` is the direction of the first coefficient of ``anisotropic=(c1, c2)``, in the axes of ``a``'s body; of
+        two bodies of ``a``, of the one that was added first, and of a plane rather than of what touches it.
         """
         self._check_open("contact", "sim.contact(...)")
         law = self._law("contact", options)
