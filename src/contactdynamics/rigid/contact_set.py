@@ -280,7 +280,7 @@ class ContactSet(Kinds):
         division.send_out(tray_.home, apart)
         mine = [division.of(search).mine for search in self.searches]
         for equations in self.equations if self._roomy else ():
-            equations.give_back()
+            equations.drop_room()
         self._roomy = False
         if self.turned:
             apart.welcome([search.balls_of(some) for search, some in zip(self.searches, mine, strict=True)], mobility)

@@ -100,8 +100,8 @@ class Equations(Protocol):
     def make_room(self, count: int) -> Plan:
         """Arrays for ``count`` contacts; the plan is filled before `fill` is called."""
 
-    def give_back(self) -> None:
-        """Their arrays: there will be fewer contacts from now on."""
+    def drop_room(self) -> None:
+        """Give back all arrays: there will be fewer contacts from now on."""
 
     def rank(self, k: int) -> int:
         """The place of contact ``k`` in the order of the search."""

@@ -91,8 +91,8 @@ class Held:
             self._hold(count)
         return self._plan
 
-    def give_back(self) -> None:
-        """The room of more contacts than there will be: of all, where a process has had them for a while."""
+    def drop_room(self) -> None:
+        """Give back all arrays: where a process has had the contacts of all for a while, they have too much room."""
         self._contacts, self._plan = self.arrays(0), plan_arrays(0, self.unknowns)
         self._hold(0)
 
