@@ -10,7 +10,8 @@ import contactdynamics as cd
 from contactdynamics.experiments import pile, runner
 from contactdynamics.files.recorders import HDF5
 
-SETTINGS = {"grains": "60", "rate": "400", "step": "5e-4", "relaxation": "0.6", "frame_every": "0.05"}
+# Of twelve piles with other grains one still had a grain that rolled after 0.6 s, and none after 0.9 s.
+SETTINGS = {"grains": "60", "rate": "400", "step": "5e-4", "relaxation": "1.2", "frame_every": "0.05"}
 FIGURES = {"figure", "layers", "cuts", "arching", "ground", "stress", "chains", "statistics", "growth"}
 KEYS = {
     "grains", "contacts", "slope_degrees", "height_cm", "volume_mass", "central_pressure_dPa",
@@ -76,7 +77,7 @@ def test_a_resumed_pile_has_the_same_bits(run, tmp_path):
     cut.run(until=0.08, progress=False)
     whole = runner.resume(tmp_path / "run.h5")
     with cd.open(out / "run.h5") as recording:
-        assert recording[-1].time == pytest.approx(0.75)
+        assert recording[-1].time == pytest.approx(1.35)
         assert np.array_equal(recording[-1].positions, whole.positions)
         assert np.array_equal(recording[-1].velocities, whole.velocities)
 
