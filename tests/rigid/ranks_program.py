@@ -319,7 +319,7 @@ def angular(ranks):
             assert sum(ranks.allgather(len(sim.contact_set.searches[-1].found.a))) > 40
 
 
-def grain(ranks, d=3, count=60, **options):
+def grain(ranks, d=3, count=60, lid=False, **options):
     """Blocks and balls with grain, some on rails and some driven on these, pushed along a floor in any order."""
     scene = cd.Scene(gravity=(0.0,) * (d - 1) + (-9.81,))
     scene.material("wood", density=700.0)
@@ -339,6 +339,10 @@ def grain(ranks, d=3, count=60, **options):
         body = scene.add(shape, material="wood", position=place, velocity=(0.6 - 0.02 * x,) + (0.0,) * (d - 1), **free)
         if number % 4 == 0:
             scene.force(body, lambda t: (5.0 * np.sin(300.0 * t),) + (0.0,) * (d - 2) + (2.0,))
+    if lid:
+        down = (0.0,) * (d - 1)
+        scene.add((cd.Plane if d == 3 else cd.HalfPlane)((*down, -1.0)), material="wood", position=(*down, 0.1),
+                  free="xyz"[d - 1], mass=2.0)  # fmt: skip
     kept = {"time_step": H, "check": False, "max_iterations": 300, "on_failure": "ignore"}
     return cd.Simulation(scene, ranks=ranks, **kept | options)
 
@@ -353,6 +357,12 @@ def grains(ranks, steps=60):
         sim.step(), alone.step()
         assert np.isnan(sim.roster.rows[:, 0]).any() and sim.energy.force_work == alone.energy.force_work != 0.0
         assert sim.energy.potential == alone.energy.potential and sim.contact_set.apart is not None
+
+
+def lidded(ranks):
+    """A lid touches bodies everywhere: each process does all the work, with the same bits."""
+    alone, sim = (grain(given, 2, 20, True, solver="nlgs", max_iterations=3) for given in (None, ranks))
+    assert same_steps(alone, sim, 3, 2) == 0 and (sim.contacts.bodies == sim.identities[-1]).any()
 
 
 def torn(ranks):
@@ -458,6 +468,7 @@ def main(job, *arguments):
             grains(comm)
         elif job == "grains":
             grains(comm, 3)
+            lidded(comm)
             torn(comm)
         elif job == "idle":
             wide = scene()
