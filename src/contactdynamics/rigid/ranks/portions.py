@@ -252,11 +252,8 @@ class Portion:
                 column[bounds[part][me] : bounds[part][me + 1]] = two[rows]
                 waits.append(world.gather(column, bounds[part]))
         world.wait(waits)
-        order = pairs + np.argsort(self._first(columns)[pairs:], kind="stable")  # plane by plane
+        all_found = type(whole)(*columns, pairs)
+        order = pairs + np.argsort(self.search.first_of(all_found)[pairs:], kind="stable")  # plane by plane
         for column in columns:
             column[pairs:] = column[order]
-        self.search.found = type(whole)(*columns, pairs)
-
-    def _first(self, columns) -> np.ndarray:
-        """Balls, or planes, to which the contacts belong."""
-        return self.search.first_of(type(self.found)(*columns, 0))
+        self.search.found = all_found
